@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread pool: workers spin for some microseconds between regions, then sleep on a condition variable.
+#include "hanzo/core/parallel.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace hz {
+namespace {
+
+constexpr int kSpins = 4000;  // about 40 us of pauses: longer than the serial gaps inside a layer
+
+void relax() {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+struct Region {
+  FunctionRef<void(int, int)> body;
+  int threads;
+};
+
+class Pool {
+  static constexpr std::uint64_t kMaxHelpers = 4096;
+
+ public:
+  static Pool& instance() {
+    static Pool* pool = new Pool;  // parked threads may outlive static destruction
+    return *pool;
+  }
+
+  void run(int threads, FunctionRef<void(int, int)> body) {
+    std::unique_lock busy(busy_, std::try_to_lock);
+    const int helpers = busy.owns_lock() ? grow(threads - 1) : 0;
+    if (helpers <= 0) {
+      body(0, 1);
+      return;
+    }
+    Region region{body, helpers + 1};
+    error_ = nullptr;
+    pending_.store(helpers, std::memory_order_relaxed);
+    region_.store(&region, std::memory_order_relaxed);
+    // One word carries the count of regions and how many helpers this one wants, so that a late worker
+    // can never pair one region's number with another's count.
+    const std::uint64_t regions = epoch_.load(std::memory_order_relaxed) / kMaxHelpers + 1;
+    epoch_.store(regions * kMaxHelpers + static_cast<std::uint64_t>(helpers), std::memory_order_seq_cst);
+    if (sleepers_.load(std::memory_order_seq_cst) > 0) {
+      const std::lock_guard lock(sleep_mutex_);
+      wake_.notify_all();
+    }
+    try {
+      body(0, region.threads);
+    } catch (...) {
+      keep_error();
+    }
+    for (int spin = 0; pending_.load(std::memory_order_acquire) > 0; ++spin) {
+      if (spin < kSpins) relax();
+      else std::this_thread::yield();
+    }
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+  }
+
+ private:
+  // A forked child has no workers: it starts its own.
+  Pool() { ::pthread_atfork(nullptr, nullptr, [] { instance().workers_ = 0; }); }
+
+  // Makes up to `want` workers exist; returns how many do (at most want).
+  int grow(int want) {
+    want = std::min(want, static_cast<int>(kMaxHelpers) - 1);
+    while (workers_ < want) {
+      try {
+        std::thread([this, id = workers_, seen = epoch_.load()] { work(id, seen); }).detach();
+        ++workers_;
+      } catch (...) {
+        break;  // the system refuses another thread: run with what there is
+      }
+    }
+    return std::min(want, workers_);
+  }
+
+  void work(int id, std::uint64_t seen) {
+    const IeeeMode mode;
+    for (;;) {
+      wait_for_change(seen);
+      seen = epoch_.load(std::memory_order_acquire);
+      if (id >= static_cast<int>(seen % kMaxHelpers)) continue;
+      Region* region = region_.load(std::memory_order_relaxed);
+      try {
+        region->body(id + 1, region->threads);
+      } catch (...) {
+        keep_error();
+      }
+      pending_.fetch_sub(1, std::memory_order_release);
+    }
+  }
+
+  void wait_for_change(std::uint64_t seen) {
+    for (int spin = 0; spin < kSpins; ++spin) {
+      if (epoch_.load(std::memory_order_acquire) != seen) return;
+      relax();
+    }
+    std::unique_lock lock(sleep_mutex_);
+    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    wake_.wait(lock, [&] { return epoch_.load(std::memory_order_seq_cst) != seen; });
+    sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+  void keep_error() {
+    const std::lock_guard lock(error_mutex_);
+    if (!error_) error_ = std::current_exception();
+  }
+
+  std::mutex busy_, sleep_mutex_, error_mutex_;
+  std::condition_variable wake_;
+  int workers_ = 0;  // guarded by busy_
+  std::exception_ptr error_;
+  std::atomic<Region*> region_{nullptr};
+  std::atomic<int> sleepers_{0};
+  alignas(64) std::atomic<std::uint64_t> epoch_{0};
+  alignas(64) std::atomic<int> pending_{0};
+};
+
+// CPUs of the cgroup's quota (v2 cpu.max, then v1), or a large number without one.
+int quota_cpus() {
+  long quota = -1, period = 0;
+  if (std::ifstream max("/sys/fs/cgroup/cpu.max"); max) {
+    std::string first;
+    if (max >> first >> period && first != "max") quota = std::strtol(first.c_str(), nullptr, 10);
+  } else {
+    std::ifstream q("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), p("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+    if (!(q >> quota && p >> period)) quota = -1;
+  }
+  if (quota <= 0 || period <= 0) return 1 << 20;
+  return static_cast<int>(std::max(1L, (quota + period - 1) / period));
+}
+
+// Physical cores among the CPUs this process may run on.
+int allowed_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  std::set<std::string> cores;
+  int cpus = 0;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &set)) continue;
+    ++cpus;
+    std::ifstream f("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list");
+    std::string siblings;
+    if (f >> siblings) cores.insert(siblings);
+  }
+  return std::max(1, cores.empty() ? cpus : static_cast<int>(cores.size()));
+}
+
+}  // namespace
+
+int default_threads() { return std::min(allowed_cores(), quota_cpus()); }
+
+void parallel(int threads, FunctionRef<void(int, int)> body) {
+  if (threads <= 1) {
+    body(0, 1);
+    return;
+  }
+  Pool::instance().run(threads, body);
+}
+
+void parallel_for(int threads, std::int64_t n, std::int64_t grain, FunctionRef<void(std::int64_t, std::int64_t)> body) {
+  if (n <= 0) return;
+  const std::int64_t step = std::max<std::int64_t>(grain, 1);
+  const std::int64_t chunks = (n + step - 1) / step;
+  std::atomic<std::int64_t> next{0};
+  parallel(static_cast<int>(std::min<std::int64_t>(threads, chunks)), [&](int, int) {
+    for (std::int64_t c; (c = next.fetch_add(1, std::memory_order_relaxed)) < chunks;)
+      body(c * step, std::min(n, (c + 1) * step));
+  });
+}
+
+#if defined(__x86_64__)
+IeeeMode::IeeeMode() : saved_(_mm_getcsr()) { _mm_setcsr((static_cast<unsigned>(saved_) & ~0xE040u) | 0x1F80u); }
+IeeeMode::~IeeeMode() { _mm_setcsr(static_cast<unsigned>(saved_)); }
+#elif defined(__aarch64__)
+IeeeMode::IeeeMode() {
+  asm volatile("mrs %0, fpcr" : "=r"(saved_));
+  asm volatile("msr fpcr, %0" ::"r"(saved_ & ~0x1C80000ull));
+}
+IeeeMode::~IeeeMode() { asm volatile("msr fpcr, %0" ::"r"(saved_)); }
+#else
+IeeeMode::IeeeMode() : saved_(0) {}
+IeeeMode::~IeeeMode() = default;
+#endif
+
+}  // namespace hz

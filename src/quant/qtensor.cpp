@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// QTensor: rows of blocks, decoded and checked through visit().
+#include "hanzo/quant/qtensor.hpp"
+
+#include "hanzo/core/checked.hpp"
+#include "hanzo/quant/format/decode.h"
+#include "hanzo/quant/visit.hpp"
+
+namespace hz {
+
+QTensor::QTensor(std::string name, const Shape& shape, WType type, std::shared_ptr<Storage> storage, std::size_t byte_offset)
+    : body_(std::make_shared<Body>()) {
+  body_->name = std::move(name);
+  body_->shape = shape;
+  body_->type = type;
+  body_->row_bytes = quant::row_bytes(type, shape.back());
+  body_->storage = std::move(storage);
+  body_->offset = byte_offset;
+  const Checked end = Checked(byte_offset) + Checked(body_->row_bytes) * Checked(shape.rows());
+  if (!(end <= body_->storage->bytes))
+    throw Error(ErrorKind::bad_file, body_->name + ": " + to_string(shape) + " " + std::string(name_of(type)) + " needs " +
+                                         std::to_string(end.or_max()) + " bytes, the storage has " + std::to_string(body_->storage->bytes));
+}
+
+QTensor QTensor::expert(std::int64_t i) const {
+  if (shape().rank() != 3 || i < 0 || i >= shape()[0])
+    throw Error(ErrorKind::usage, name() + ": no expert " + std::to_string(i) + " in " + to_string(shape()));
+  const std::size_t bytes = row_bytes() * static_cast<std::size_t>(shape()[1]);
+  return {name() + "." + std::to_string(i), Shape{shape()[1], shape()[2]}, wtype(), body_->storage,
+          body_->offset + bytes * static_cast<std::size_t>(i)};
+}
+
+void QTensor::decode_row(std::int64_t i, float* out) const {
+  quant::visit(wtype(), [&]<class W>(quant::tag<W>) {
+    const auto* b = reinterpret_cast<const typename W::Block*>(row(i));
+    for (std::int64_t k = 0; k < cols(); k += W::kElems) quant::decode_block<W>(*b++, out + k);
+  });
+}
+
+Tensor QTensor::decode() const {
+  Tensor t = Tensor::empty(shape());
+  for (std::int64_t i = 0; i < rows(); ++i) decode_row(i, t.data<float>() + i * cols());
+  return t;
+}
+
+std::int64_t QTensor::first_bad_row(std::int64_t begin, std::int64_t end) const {
+  return quant::visit(wtype(), [&]<class W>(quant::tag<W>) -> std::int64_t {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const auto* b = reinterpret_cast<const typename W::Block*>(row(i));
+      bool ok = true;
+      for (std::int64_t k = 0; k < cols(); k += W::kElems) ok &= W::finite(*b++);
+      if (!ok) return i;
+    }
+    return -1;
+  });
+}
+
+QTensor quantize(const Tensor& weights, WType type, std::span<const float> importance) {
+  const quant::FormatInfo& f = quant::info(type);
+  if (f.encoder == nullptr) throw Error(ErrorKind::unsupported, "[quantize] no encoder for " + std::string(f.name) + " is built");
+  if (!importance.empty() && static_cast<std::int64_t>(importance.size()) != weights.cols())
+    throw Error(ErrorKind::usage, "[quantize] " + std::to_string(importance.size()) + " importance values for rows of " + std::to_string(weights.cols()));
+  const std::size_t bytes = quant::row_bytes(type, weights.cols());
+  const auto values = weights.span<float>();
+  auto storage = allocate_host(bytes * static_cast<std::size_t>(weights.rows()));
+  for (std::int64_t i = 0; i < weights.rows(); ++i)
+    f.encoder(values.data() + i * weights.cols(), weights.cols(), importance.empty() ? nullptr : importance.data(),
+              storage->data + bytes * static_cast<std::size_t>(i));
+  return {"", weights.shape(), type, storage, 0};
+}
+
+}  // namespace hz
