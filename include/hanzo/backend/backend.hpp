@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Backend: where ops are computed. A small abstract class; an op that a backend lacks is an error naming both.
+// Shapes are checked by the ops; a backend may rely on them. Outputs are allocated by the caller.
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hanzo/backend/kv.hpp"
+#include "hanzo/quant/qact.hpp"
+#include "hanzo/quant/qtensor.hpp"
+
+namespace hz {
+
+struct BackendOptions {
+  int threads = 0;        // 0: default_threads()
+  std::string isa;        // cpu: force an instruction set (HANZO_ISA for the tools); empty: the best there is
+  bool pack = true;       // cpu: keep packed panels of the weights instead of the mapped bytes
+};
+
+// y [tokens, out] = x [tokens, in] * w^T. Exactly one of w, dense; x in the form that the rule for w wants:
+// q for int8 products with a quantized weight, x for everything else.
+struct LinearJob {
+  const QTensor* w = nullptr;
+  const Tensor* dense = nullptr;  // F32, F16 or BF16 [out, in]
+  const Tensor* x = nullptr;      // F32 [tokens, in]
+  const QAct* q = nullptr;
+  Tensor* y = nullptr;            // F32 [tokens, out]
+};
+
+// Rows of several experts: row i of x goes through expert ids[i] into row i of y.
+struct ExpertJob {
+  const QTensor* w = nullptr;  // [experts, out, in]
+  const Tensor* x = nullptr;
+  const QAct* q = nullptr;
+  std::span<const std::int32_t> x_rows;   // row of x (or q) for each output row
+  std::span<const std::int32_t> experts;  // expert of each output row
+  Tensor* y = nullptr;                    // F32 [rows, out]
+};
+
+struct AttentionArgs {
+  KvBatch kv;
+  float scale = 1.0f;
+  float softcap = 0.0f;             // 0: none
+  std::int64_t window = 0;          // visible iff 0 <= q - k < window; 0: no window
+  bool causal = true;               // false: every position of the segment sees all of it
+  const Tensor* sinks = nullptr;    // F32 [heads]
+  const Tensor* slopes = nullptr;   // F32 [heads], ALiBi
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string_view name() const = 0;
+  // One line for people: instruction set, threads.
+  virtual std::string description() const = 0;
+  Device device() { return Device(this); }
+
+  // data
+  virtual void embed(const QTensor& table, const Tensor& ids, Tensor& out);
+  virtual void add(const Tensor& a, const Tensor& b, Tensor& out);
+  virtual void add_row(const Tensor& a, const Tensor& row, Tensor& out);  // row [cols] to each row of a
+  virtual void mul(const Tensor& a, const Tensor& b, Tensor& out);
+  virtual void mul_row(const Tensor& a, const Tensor& row, Tensor& out);
+  virtual void scale(const Tensor& a, float s, Tensor& out);
+  virtual void axpy(float s, const Tensor& x, Tensor& y);  // y = fma(s, x, y)
+  virtual void unary(Unary kind, const Tensor& a, Tensor& out);
+  virtual void softcap(const Tensor& a, float cap, Tensor& out);
+  virtual void glu(Unary kind, const Tensor& gate, const Tensor& up, Tensor& out);
+  // norms over the last axis; w and b may be undefined
+  virtual void rms_norm(const Tensor& x, const Tensor& w, float eps, Tensor& out);
+  virtual void layer_norm(const Tensor& x, const Tensor& w, const Tensor& b, float eps, Tensor& out);
+  virtual void softmax(const Tensor& x, Tensor& out);
+  virtual void quantize(const Tensor& x, QAct& out);
+  // products
+  virtual void linear(std::span<const LinearJob> jobs);
+  virtual void expert_linear(const ExpertJob& job);
+  // attention: q, out [tokens, heads * dim]; k, v [tokens, kv heads * dim]
+  // rope: x, out [tokens, heads, head_dim]; table F32 [positions, rot / 2, 2] (cos, sin)
+  virtual void rope(Rope kind, const Tensor& x, std::span<const std::int32_t> positions, const Tensor& table, int heads, Tensor& out);
+  virtual std::size_t kv_layer_bytes(const KvLayout& layout) const;
+  virtual void kv_write(const KvBatch& kv, const Tensor& k, const Tensor& v);
+  virtual void attention(const AttentionArgs& args, const Tensor& q, int heads, Tensor& out);
+  // true when every element is finite
+  virtual bool all_finite(const Tensor& x);
+
+ protected:
+  // The error of an op that this backend does not have.
+  [[noreturn]] void missing(std::string_view op) const;
+};
+
+// Makes a backend by name ("cpu", "reference", ...). Throws usage naming the known ones.
+std::shared_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options = {});
+struct BackendInfo {
+  std::string name;
+  std::string description;
+};
+// The backends of this build, for --list-devices.
+std::vector<BackendInfo> list_backends();
+
+}  // namespace hz

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Model: weights, hyper-parameters, a device, and the one forward pass. Immutable, shared by threads.
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "hanzo/core/progress.hpp"
+#include "hanzo/io/gguf.hpp"
+#include "hanzo/model/hparams.hpp"
+#include "hanzo/model/kv_cache.hpp"
+#include "hanzo/nn/linear.hpp"
+
+namespace hz {
+
+struct LoadOptions {
+  std::string device = "cpu";
+  int threads = 0;                 // 0: default_threads()
+  std::string isa;                 // cpu: force an instruction set
+  bool pack = true;                // cpu: packed panels of the weights
+  KvKind kv = KvKind::f16;
+  nn::Activations activations = nn::Activations::int8;
+  std::int64_t context = 0;        // positions that rope tables cover; 0: the smaller of the model's and 4096
+  io::ReadMode read_mode = io::ReadMode::map;
+  Progress progress;
+};
+
+// Rows of logits that a forward pass computes.
+enum class LogitRows { all, last, none };
+
+// New tokens of one sequence.
+struct SequenceChunk {
+  model::KvSequence* kv = nullptr;
+  std::span<const std::int32_t> ids;
+};
+
+class Model {
+ public:
+  // Throws Error(bad_file | unsupported | out_of_memory | io).
+  static Model load(const std::filesystem::path& file, LoadOptions options = {});
+
+  const model::HParams& hparams() const;
+  const model::Arch& arch() const;
+  const io::Gguf& file() const;
+  const LoadOptions& options() const;
+  Backend& backend() const;
+  std::int64_t context() const;  // positions a sequence may have
+
+  model::KvSequence new_sequence() const;
+  // Evaluates new tokens of any number of sequences in one batch, in one pass; their keys and values join the
+  // sequences. Returns F32 [rows, vocab]: all rows in order, or the last of each chunk, or an undefined tensor.
+  // Throws usage for ids outside the vocabulary or a full context, numeric naming layer and position.
+  Tensor forward(std::span<const SequenceChunk> chunks, LogitRows rows = LogitRows::last) const;
+
+  // Bytes of KV cache for `positions` of one sequence.
+  std::size_t kv_bytes(std::int64_t positions) const;
+
+ private:
+  struct Body;
+  std::shared_ptr<const Body> body_;
+};
+
+}  // namespace hz

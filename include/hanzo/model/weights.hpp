@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights: a model's tensors bound to their places, shapes checked against the hyper-parameters.
+#pragma once
+#include <vector>
+
+#include "hanzo/io/gguf.hpp"
+#include "hanzo/model/hparams.hpp"
+#include "hanzo/nn/linear.hpp"
+
+namespace hz::model {
+
+// A norm's weight and bias; undefined where the architecture has none.
+struct NormWeights {
+  Tensor weight, bias;
+};
+
+struct LayerWeights {
+  NormWeights attn_norm, attn_post_norm, ffn_norm, ffn_post_norm, q_norm, k_norm;
+  nn::Linear q, k, v, output;
+  nn::Linear gate, up, down;
+};
+
+struct Weights {
+  QTensor embedding;  // [vocab, hidden]
+  NormWeights output_norm;
+  nn::Linear head;    // [vocab, hidden]; the embedding where tied
+  Tensor rope_divisors;  // [rope_dim / 2] or undefined
+  std::vector<LayerWeights> layers;
+  std::vector<std::string> unused;  // tensors of the file that the architecture does not name
+};
+
+// Throws Error(bad_file) naming tensor, expected and found shape. Sets hparams.vocab from the embedding when 0.
+Weights bind_weights(const Arch& arch, HParams& hparams, const io::Gguf& file);
+// Error(bad_file) naming the first tensor and row with a NaN or infinite scale or weight.
+void check_finite(const io::Gguf& file, int threads, const Progress& progress);
+
+}  // namespace hz::model

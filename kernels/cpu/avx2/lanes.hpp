@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lane primitives, AVX2 with FMA and F16C: eight lanes.
+#pragma once
+#include <immintrin.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "hanzo/quant/format/portable.h"
+
+namespace hz::cpu {
+inline namespace HZ_UNIT {
+
+constexpr int kLanes = 8;
+using V = __m256;
+using VI = __m256i;
+using Mask = __m256;
+
+HZ_FN __m256i first_lanes(int n) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+HZ_FN V load(const float* p) { return _mm256_loadu_ps(p); }
+HZ_FN void store(float* p, V v) { _mm256_storeu_ps(p, v); }
+HZ_FN V load_first(const float* p, int n, float fill) {
+  const __m256i m = first_lanes(n);
+  return _mm256_blendv_ps(_mm256_set1_ps(fill), _mm256_maskload_ps(p, m), _mm256_castsi256_ps(m));
+}
+HZ_FN void store_first(float* p, V v, int n) { _mm256_maskstore_ps(p, first_lanes(n), v); }
+HZ_FN V load_half(const uint16_t* p) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i*)p)); }
+HZ_FN V load_bf16(const uint16_t* p) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i*)p)), 16));
+}
+HZ_FN void store_half(uint16_t* p, V v) { _mm_storeu_si128((__m128i*)p, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT)); }
+HZ_FN V set1(float f) { return _mm256_set1_ps(f); }
+HZ_FN V add(V a, V b) { return _mm256_add_ps(a, b); }
+HZ_FN V sub(V a, V b) { return _mm256_sub_ps(a, b); }
+HZ_FN V mul(V a, V b) { return _mm256_mul_ps(a, b); }
+HZ_FN V div(V a, V b) { return _mm256_div_ps(a, b); }
+HZ_FN V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
+HZ_FN V max(V a, V b) { return _mm256_max_ps(a, b); }
+HZ_FN V neg(V a) { return _mm256_xor_ps(a, _mm256_set1_ps(-0.0f)); }
+HZ_FN V abs(V a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
+HZ_FN V sqrt(V a) { return _mm256_sqrt_ps(a); }
+HZ_FN V round_even(V a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+HZ_FN Mask less(V a, V b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
+HZ_FN V select(Mask m, V yes, V no) { return _mm256_blendv_ps(no, yes, m); }
+
+HZ_FN VI load_i(const int32_t* p) { return _mm256_loadu_si256((const __m256i*)p); }
+HZ_FN VI set1_i(int32_t i) { return _mm256_set1_epi32(i); }
+HZ_FN VI add_i(VI a, VI b) { return _mm256_add_epi32(a, b); }
+HZ_FN VI mul_i(VI a, VI b) { return _mm256_mullo_epi32(a, b); }
+HZ_FN V to_float(VI a) { return _mm256_cvtepi32_ps(a); }
+HZ_FN VI to_int(V a) { return _mm256_cvtps_epi32(a); }
+HZ_FN V pow2(VI n) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(n, _mm256_set1_epi32(127)), 23)); }
+HZ_FN V bits(VI n) { return _mm256_castsi256_ps(n); }
+HZ_FN VI bits_i(V v) { return _mm256_castps_si256(v); }
+HZ_FN VI and_i(VI a, VI b) { return _mm256_and_si256(a, b); }
+HZ_FN VI or_i(VI a, VI b) { return _mm256_or_si256(a, b); }
+HZ_FN VI max_i(VI a, VI b) { return _mm256_max_epi32(a, b); }
+template <int N> HZ_FN VI shr_i(VI a) { return _mm256_srli_epi32(a, N); }
+template <int N> HZ_FN VI shl_i(VI a) { return _mm256_slli_epi32(a, N); }
+HZ_FN VI load_u8(const uint8_t* p) { return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i*)p)); }
+HZ_FN VI load_i8(const int8_t* p) { return _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i*)p)); }
+HZ_FN void store_i8(int8_t* p, V v) {
+  const __m256i i = _mm256_cvtps_epi32(v);
+  const __m128i w = _mm_packs_epi32(_mm256_castsi256_si128(i), _mm256_extracti128_si256(i, 1));
+  _mm_storel_epi64((__m128i*)p, _mm_packs_epi16(w, w));
+}
+HZ_FN int32_t sum_i(VI a) {
+  __m128i h = _mm_add_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+  h = _mm_add_epi32(h, _mm_shuffle_epi32(h, 0x4e));
+  return _mm_cvtsi128_si32(_mm_add_epi32(h, _mm_shuffle_epi32(h, 0xb1)));
+}
+
+HZ_FN float tree_add(const V* v) {
+  const __m256 h = _mm256_add_ps(v[0], v[1]);
+  __m128 q = _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
+  q = _mm_add_ps(q, _mm_movehl_ps(q, q));
+  return _mm_cvtss_f32(_mm_add_ss(q, _mm_movehdup_ps(q)));
+}
+HZ_FN float lane_max(V v) {
+  __m128 m = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  m = _mm_max_ps(m, _mm_movehl_ps(m, m));
+  return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
+}
+HZ_FN int32_t lane_max_i(VI v) {
+  __m128i m = _mm_max_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+  m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4e));
+  return _mm_cvtsi128_si32(_mm_max_epi32(m, _mm_shuffle_epi32(m, 0xb1)));
+}
+
+using Codes = __m256i;
+HZ_FN Codes load_codes(const uint8_t* p) { return _mm256_loadu_si256((const __m256i*)p); }
+HZ_FN void store_codes(uint8_t* p, Codes c) { _mm256_storeu_si256((__m256i*)p, c); }
+template <int Shift> HZ_FN Codes shr_codes(Codes c) { return _mm256_srli_epi16(c, Shift); }
+template <int Shift> HZ_FN Codes shl_codes(Codes c) { return _mm256_slli_epi16(c, Shift); }
+HZ_FN Codes and_codes(Codes c, int byte) { return _mm256_and_si256(c, _mm256_set1_epi8((char)byte)); }
+HZ_FN Codes or_codes(Codes a, Codes b) { return _mm256_or_si256(a, b); }
+HZ_FN Codes lookup_codes(Codes c, const uint8_t* table) {
+  return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i*)table)), c);
+}
+
+// Pairs of products are summed in int16 for as long as they cannot saturate, then widened.
+// Top above 128 cannot be held by one maddubs at all: the code is split into its two nibbles.
+template <int Top>
+struct Dot {
+  static constexpr bool kSplit = Top > 128;
+  static constexpr int kNarrow = kSplit ? 8 : 32767 / (2 * 127 * (Top > 0 ? Top : 1));  // maddubs results per int16 sum
+  static_assert(kNarrow >= 1);
+  __m256i wide, low, high;
+
+  HZ_FN Dot start(int32_t v) { return {_mm256_set1_epi32(v), _mm256_setzero_si256(), _mm256_setzero_si256()}; }
+  template <int Step> void step(Codes w, const int8_t* x) {
+    int32_t four;
+    memcpy(&four, x, 4);
+    const __m256i xv = _mm256_set1_epi32(four);
+    if constexpr (kSplit) {
+      const __m256i nib = _mm256_set1_epi8(15);
+      low = _mm256_add_epi16(low, _mm256_maddubs_epi16(_mm256_and_si256(w, nib), xv));
+      high = _mm256_add_epi16(high, _mm256_maddubs_epi16(_mm256_and_si256(_mm256_srli_epi16(w, 4), nib), xv));
+    } else {
+      const __m256i p = _mm256_maddubs_epi16(w, xv);
+      low = Step % kNarrow == 0 ? p : _mm256_add_epi16(low, p);
+      if constexpr (Step % kNarrow == kNarrow - 1) {
+        wide = _mm256_add_epi32(wide, _mm256_madd_epi16(low, _mm256_set1_epi16(1)));
+        low = _mm256_setzero_si256();
+      }
+    }
+  }
+  VI finish() const {
+    __m256i r = _mm256_add_epi32(wide, _mm256_madd_epi16(low, _mm256_set1_epi16(1)));
+    if constexpr (kSplit) r = _mm256_add_epi32(r, _mm256_madd_epi16(high, _mm256_set1_epi16(16)));
+    return r;
+  }
+};
+
+}  // namespace HZ_UNIT
+}  // namespace hz::cpu

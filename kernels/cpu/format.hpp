@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// FormatKernels: what one weight format offers in one instruction set. Made from the format's description
+// alone (kernels/cpu/format_unit.cpp.in); no kernel is written for a format.
+#pragma once
+#include "kernels/cpu/table.hpp"
+
+namespace hz::cpu {
+
+struct FormatKernels {
+  bool floating;
+  int step;            // weights per fma: 32, or 16
+  int low;             // value of code 0 in an expanded panel
+  std::int64_t packed_unit;    // weights per packed block along k; 0: the format has no packed form
+  std::size_t packed_bytes;    // of sixteen rows and packed_unit weights
+
+  // Sixteen rows of GGUF bytes (fewer at the edge: the rest is zero) to the packed panel and back.
+  void (*pack)(const std::byte* rows, std::size_t stride, int count, std::int64_t k, std::byte* panel);
+  void (*unpack)(const std::byte* panel, int count, std::int64_t k, std::byte* rows, std::size_t stride);
+  // Columns [k0, k1) of sixteen rows, from GGUF bytes or from the packed panel, as an integer panel.
+  void (*expand)(const std::byte* rows, std::size_t stride, int count, std::int64_t k0, std::int64_t k1, IntPanel& out);
+  void (*expand_packed)(const std::byte* panel, std::int64_t k0, std::int64_t k1, IntPanel& out);
+  // The same as floats [k1 - k0][16], decoded (multiply and add rounded apart).
+  void (*expand_float)(const std::byte* rows, std::size_t stride, int count, std::int64_t k0, std::int64_t k1, float* out);
+  void (*expand_float_packed)(const std::byte* panel, std::int64_t k0, std::int64_t k1, float* out);
+  // The integer product of an expanded panel, with the format's own bounds known at compile time.
+  void (*tile)(const IntPanel& panel, const ActRow* x, std::int64_t first_block, int tokens, float* const* y, bool carry);
+  // Few tokens straight from the packed panel: y[t] [16].
+  void (*matvec_packed)(const std::byte* panel, std::int64_t k, const ActRow* x, int tokens, float* const* y);
+  // Few tokens straight from GGUF bytes: y[t][row] for `count` rows.
+  void (*matvec_rows)(const std::byte* rows, std::size_t stride, std::int64_t count, std::int64_t k, const ActRow* x, int tokens, float* const* y);
+};
+
+}  // namespace hz::cpu

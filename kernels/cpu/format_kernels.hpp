@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of a format, as templates over its description W. Instantiated once per format and set.
+#pragma once
+
+namespace hz::cpu {
+inline namespace HZ_UNIT {
+
+template <class W>
+struct Traits {
+  static constexpr int kVariant = W::kStep == 16                           ? kStep16
+                                  : W::kMin == quant::Min::per_half        ? kSubMin
+                                  : W::kSub                                ? kSubScaled
+                                  : W::kMin == quant::Min::per_group       ? kMinGroup
+                                                                           : kPlain;
+  static constexpr int kTop = W::kHigh - W::kLow;  // largest panel code
+  static_assert(kTop <= 255);
+  static constexpr int kGroups = W::kElems / W::kStep;
+};
+
+template <class W>
+HZ_FN const typename W::Block* block_at(const std::byte* rows, size_t stride, int64_t r, int64_t k) {
+  return (const typename W::Block*)(rows + (size_t)r * stride) + k / W::kElems;
+}
+
+template <class W>
+HZ_FN void put_scales(IntPanel& p, int64_t b, int r, const quant::GroupScales& g) {
+  p.dw[b * 16 + r] = g.dw;
+  if constexpr (W::kMin != quant::Min::none) p.mw[b * 16 + r] = g.mw;
+  if constexpr (W::kSub) {
+    p.sub[b * 64 + r] = g.s0;
+    p.sub[b * 64 + 16 + r] = g.s1;
+  }
+  if constexpr (W::kMin == quant::Min::per_half) {
+    p.sub[b * 64 + 32 + r] = g.m0;
+    p.sub[b * 64 + 48 + r] = g.m1;
+  }
+}
+
+template <class W>
+static void expand(const std::byte* rows, size_t stride, int count, int64_t k0, int64_t k1, IntPanel& p) {
+  constexpr int step = W::kStep;
+  p.low = W::kLow;
+  p.blocks = (k1 - k0) / step;
+  for (int r = 0; r < 16; ++r)
+    for (int64_t b = 0; b < p.blocks; ++b) {
+      int8_t codes[step];
+      quant::GroupScales g{};
+      const int64_t k = k0 + b * step;
+      if (r < count) {
+        const auto& block = *block_at<W>(rows, stride, r, k);
+        const int j = (int)(k % W::kElems) / step;
+        W::codes(block, j, codes);
+        g = W::scales(block, j);
+      } else {
+        memset(codes, 0, sizeof codes);
+        g.dw = 0.0f;
+      }
+      uint8_t* to = p.codes + b * step * 16 + r * 4;
+      for (int i = 0; i < step; ++i) to[(i / 4) * 64 + i % 4] = (uint8_t)(codes[i] - W::kLow);
+      put_scales<W>(p, b, r, g);
+    }
+}
+
+template <class W>
+static void expand_float(const std::byte* rows, size_t stride, int count, int64_t k0, int64_t k1, float* out) {
+  for (int r = 0; r < 16; ++r) {
+    if (r >= count) {
+      for (int64_t k = k0; k < k1; ++k) out[(k - k0) * 16 + r] = 0.0f;
+      continue;
+    }
+    if constexpr (W::kFloating) {
+      const auto* block = block_at<W>(rows, stride, r, k0);
+      for (int64_t k = k0; k < k1; ++k) out[(k - k0) * 16 + r] = W::value(*block++);
+    } else {
+      for (int64_t k = k0; k < k1; k += W::kStep) {
+        float v[W::kStep];
+        quant::decode_group<W>(*block_at<W>(rows, stride, r, k), (int)(k % W::kElems) / W::kStep, v);
+        for (int i = 0; i < W::kStep; ++i) out[(k - k0 + i) * 16 + r] = v[i];
+      }
+    }
+  }
+}
+
+// The rule of the contract for one group and one token, in plain integers.
+template <class W>
+HZ_FN float group_product(const int8_t* codes, const quant::GroupScales& g, const ActRow& x, int64_t k, float y) {
+  const int8_t* a = x.codes + k;
+  const float dx = x.scales[k / 32];
+  const int32_t* s = x.sums + k / 16;
+  int32_t i0 = 0, i1 = 0;
+  for (int i = 0; i < 16; ++i) i0 += codes[i] * a[i];
+  if constexpr (W::kStep == 32)
+    for (int i = 16; i < 32; ++i) i1 += codes[i] * a[i];
+  const int32_t whole = W::kSub ? g.s0 * i0 + g.s1 * i1 : i0 + i1;
+  y = __builtin_fmaf((float)whole, g.dw * dx, y);
+  if constexpr (W::kMin == quant::Min::per_group) y = __builtin_fmaf(g.mw, (float)(s[0] + s[1]) * dx, y);
+  if constexpr (W::kMin == quant::Min::per_half) y = __builtin_fmaf((float)(g.m0 * s[0] + g.m1 * s[1]), g.mw * dx, y);
+  return y;
+}
+
+template <class W>
+static void matvec_rows(const std::byte* rows, size_t stride, int64_t count, int64_t k, const ActRow* x, int tokens, float* const* y) {
+  for (int64_t r = 0; r < count; ++r) {
+    for (int t = 0; t < tokens; ++t) y[t][r] = 0.0f;
+    for (int64_t at = 0; at < k; at += W::kStep) {
+      const auto& block = *block_at<W>(rows, stride, r, at);
+      const int j = (int)(at % W::kElems) / W::kStep;
+      int8_t codes[W::kStep];
+      W::codes(block, j, codes);
+      const quant::GroupScales g = W::scales(block, j);
+      for (int t = 0; t < tokens; ++t) y[t][r] = group_product<W>(codes, g, x[t], at, y[t][r]);
+    }
+  }
+}
+
+template <class W>
+static void tile(const IntPanel& p, const ActRow* x, int64_t first_block, int tokens, float* const* y, bool carry) {
+  int_tile_kind<Traits<W>::kTop, Traits<W>::kVariant>(p, x, first_block, tokens, y, carry);
+}
+
+template <class W>
+constexpr FormatKernels make_format() {
+  FormatKernels f{};
+  f.floating = W::kFloating;
+  f.expand_float = &expand_float<W>;
+  if constexpr (!W::kFloating) {
+    f.step = W::kStep;
+    f.low = W::kLow;
+    f.expand = &expand<W>;
+    f.tile = &tile<W>;
+    f.matvec_rows = &matvec_rows<W>;
+  }
+  return f;
+}
+
+}  // namespace HZ_UNIT
+}  // namespace hz::cpu

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one instruction set offers: plain function pointers over plain structs, so that nothing compiled for
+// one set is shared with another. All pointers are to dense rows of float32 unless said otherwise.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "hanzo/backend/kinds.hpp"
+
+namespace hz::cpu {
+
+using hz::KvKind;
+using hz::Unary;
+
+// Activations of one token as the integer products read them.
+struct ActRow {
+  const std::int8_t* codes;   // [cols]
+  const float* scales;        // [cols / 32]
+  const std::int32_t* sums;   // [cols / 16]
+};
+
+// Sixteen rows of weights, `blocks` groups of 32 (step16: 16) columns, in the one form the tile kernels read.
+struct IntPanel {
+  std::uint8_t* codes;   // [blocks][8][16 rows][4]: weight - low
+  float* dw;             // [blocks][16]
+  float* mw;             // [blocks][16]; minimum of the group, or the float scale of m0, m1
+  std::int32_t* sub;     // [blocks][4][16]: s0, s1, m0, m1
+  int low;               // value of code 0
+  std::int64_t blocks;
+};
+
+// One attention page of one kv head: 64 positions.
+struct PageView {
+  const std::byte* k;
+  const std::byte* v;
+};
+
+// One query row against the pages of its sequence.
+struct AttendQuery {
+  const float* q;            // [head_dim]
+  float* out;                // [value_dim]
+  std::int64_t first, last;  // visible positions [first, last)
+  float slope;               // ALiBi, 0 without
+  std::int64_t position;     // of the query
+};
+struct AttendArgs {
+  KvKind kind;
+  int head_dim, value_dim;
+  float scale, softcap;      // softcap 0: none
+  const float* sink;         // one logit, or null
+  const std::byte* const* pages;  // base of each page of the sequence
+  std::size_t k_offset, v_offset; // of this layer and head within a page
+};
+
+struct FormatKernels;  // one per weight format: kernels/cpu/format.hpp
+
+struct CpuKernels {
+  const char* name;
+  int lanes;
+
+  void (*rms_norm)(const float* x, const float* w, std::int64_t n, float eps, float* y);
+  void (*layer_norm)(const float* x, const float* w, const float* b, std::int64_t n, float eps, float* y);
+  void (*quantize)(const float* x, std::int64_t n, std::int8_t* codes, float* scales, std::int32_t* sums);
+  void (*add)(const float* a, const float* b, std::int64_t n, float* y);
+  void (*mul)(const float* a, const float* b, std::int64_t n, float* y);
+  void (*scale)(const float* a, float s, std::int64_t n, float* y);
+  void (*axpy)(float s, const float* x, std::int64_t n, float* y);  // y = fma(s, x, y)
+  void (*softcap)(const float* a, float cap, std::int64_t n, float* y);
+  void (*unary)(Unary kind, const float* x, std::int64_t n, float* y);
+  void (*glu)(Unary kind, const float* gate, const float* up, std::int64_t n, float* y);
+  // rotates pairs (2i, 2i + 1) or (i, i + rot / 2) of one head; cs holds cos, sin interleaved [rot / 2][2]
+  void (*rope)(bool adjacent, const float* x, const float* cs, int head_dim, int rot, float* y);
+  float (*row_max)(const float* x, std::int64_t n);
+  // e^(x - shift) into y and their sum by the 16-lane rule
+  float (*exp_sum)(const float* x, float shift, std::int64_t n, float* y);
+  bool (*finite)(const float* x, std::int64_t n);
+
+  // K and V of one position into slot `slot` of a page; false when a value does not fit a half.
+  bool (*kv_write)(KvKind kind, const float* k, const float* v, int head_dim, int value_dim, int slot, std::byte* page_k, std::byte* page_v);
+  void (*attend)(const AttendArgs& args, const AttendQuery* queries, int count);
+
+  // w [k][16 rows]; y[t][r] = fma(w, x[t][k], y), k ascending.
+  void (*float_tile)(const float* w, const float* const* x, std::int64_t k, int tokens, float* const* y, bool carry);
+
+  const FormatKernels* (*format)(std::uint32_t wtype);
+};
+
+// What follows the dot of a format's blocks: which scales and minimums follow the dot.
+enum Variant : int { kPlain = 0, kMinGroup = 1, kSubScaled = 2, kSubMin = 3, kStep16 = 4 };
+
+}  // namespace hz::cpu

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// The prompt's inner kernels: a panel of sixteen rows against a tile of tokens. Inside a block integers may be
+// added in any order; per output there is one fma a block, ascending (docs/numerics.md, Products).
+#pragma once
+
+namespace hz::cpu {
+inline namespace HZ_UNIT {
+
+constexpr int kRowGroups = 16 / kLanes;  // vectors of rows in a panel
+
+// Tokens that fit the registers beside their float sums.
+constexpr int kTileTokens = kLanes == 16 ? 12 : kLanes == 8 ? 4 : 2;
+
+template <int Top, int Begin, int End, class D>
+HZ_FN void dot_steps(D& dot, const uint8_t* codes, const int8_t* x) {
+  if constexpr (Begin < End) {
+    dot.template step<Begin>(load_codes(codes + Begin * 64), x + 4 * Begin);
+    dot_steps<Top, Begin + 1, End>(dot, codes, x);
+  }
+}
+
+// One step of all tokens: the code vector is loaded once.
+template <int Step, int End, int T, class D>
+HZ_FN void tile_steps(D* dot, const uint8_t* codes, const int8_t* const* x, int64_t at) {
+  if constexpr (Step < End) {
+    const Codes w = load_codes(codes + Step * 64);
+    for (int t = 0; t < T; ++t) dot[t].template step<Step>(w, x[t] + at + 4 * Step);
+    tile_steps<Step + 1, End, T>(dot, codes, x, at);
+  }
+}
+
+template <int Top, int T, int Kind>
+HZ_FN void int_tile_group(const IntPanel& p, int group, const ActRow* x, int64_t first_block, float* const* y, bool carry) {
+  constexpr bool kSub = Kind == kSubScaled || Kind == kSubMin;
+  constexpr int kSteps = Kind == kStep16 || kSub ? 4 : 8;  // code vectors per dot
+  const int row = group * kLanes;
+  const int8_t* codes[T];
+  V sum[T];
+  for (int t = 0; t < T; ++t) {
+    codes[t] = x[t].codes;
+    sum[t] = carry ? load(y[t] + row) : set1(0.0f);
+  }
+  for (int64_t b = 0; b < p.blocks; ++b) {
+    // With 16-wide steps two panel blocks share one activation group.
+    const int64_t k = Kind == kStep16 ? (first_block + b) * 16 : (first_block + b) * 32, act = k / 32;
+    const uint8_t* w = p.codes + b * (Kind == kStep16 ? 256 : 512) + row * 4;
+    const V dw = load(p.dw + b * 16 + row);
+    VI whole[T];
+    Dot<Top> dot[T];
+    if constexpr (kSub) {
+      const int32_t* sub = p.sub + b * 64 + row;
+      for (int t = 0; t < T; ++t) dot[t] = Dot<Top>::start(p.low * x[t].sums[2 * act]);
+      tile_steps<0, 4, T>(dot, w, codes, k);
+      const VI s0 = load_i(sub);
+      for (int t = 0; t < T; ++t) whole[t] = mul_i(dot[t].finish(), s0);
+      for (int t = 0; t < T; ++t) dot[t] = Dot<Top>::start(p.low * x[t].sums[2 * act + 1]);
+      tile_steps<0, 4, T>(dot, w + 256, codes, k + 16);
+      const VI s1 = load_i(sub + 16);
+      for (int t = 0; t < T; ++t) whole[t] = add_i(whole[t], mul_i(dot[t].finish(), s1));
+    } else {
+      for (int t = 0; t < T; ++t) {
+        const int32_t s = Kind == kStep16 ? x[t].sums[k / 16] : x[t].sums[2 * act] + x[t].sums[2 * act + 1];
+        dot[t] = Dot<Top>::start(p.low * s);
+      }
+      tile_steps<0, kSteps, T>(dot, w, codes, k);
+      for (int t = 0; t < T; ++t) whole[t] = dot[t].finish();
+    }
+    for (int t = 0; t < T; ++t) {
+      const V dx = set1(x[t].scales[act]);
+      sum[t] = fma(to_float(whole[t]), mul(dw, dx), sum[t]);
+    }
+    if constexpr (Kind == kMinGroup) {
+      const V mw = load(p.mw + b * 16 + row);
+      for (int t = 0; t < T; ++t) {
+        const float s = (float)(x[t].sums[2 * act] + x[t].sums[2 * act + 1]) * x[t].scales[act];
+        sum[t] = fma(mw, set1(s), sum[t]);
+      }
+    }
+    if constexpr (Kind == kSubMin) {
+      const VI m0 = load_i(p.sub + b * 64 + 32 + row), m1 = load_i(p.sub + b * 64 + 48 + row);
+      const V mw = load(p.mw + b * 16 + row);
+      for (int t = 0; t < T; ++t) {
+        const VI s = add_i(mul_i(m0, set1_i(x[t].sums[2 * act])), mul_i(m1, set1_i(x[t].sums[2 * act + 1])));
+        sum[t] = fma(to_float(s), mul(mw, set1(x[t].scales[act])), sum[t]);
+      }
+    }
+  }
+  for (int t = 0; t < T; ++t) store(y[t] + row, sum[t]);
+}
+
+template <int Top, int Kind>
+HZ_FN void int_tile_kind(const IntPanel& p, const ActRow* x, int64_t first_block, int tokens, float* const* y, bool carry) {
+  int t = 0;
+  auto run = [&]<int T>() {
+    for (int g = 0; g < kRowGroups; ++g) int_tile_group<Top, T, Kind>(p, g, x + t, first_block, y + t, carry);
+    t += T;
+  };
+  while (t + kTileTokens <= tokens) run.template operator()<kTileTokens>();
+  if constexpr (kTileTokens > 4)
+    while (t + 4 <= tokens) run.template operator()<4>();
+  while (t < tokens) run.template operator()<1>();
+}
+
+// Float weights: w [k][16], y = fma(w, x, y).
+template <int T>
+HZ_FN void float_tile_group(const float* w, int group, const float* const* x, int64_t k, float* const* y, bool carry) {
+  V sum[T];
+  for (int t = 0; t < T; ++t) sum[t] = carry ? load(y[t] + group * kLanes) : set1(0.0f);
+  for (int64_t i = 0; i < k; ++i) {
+    const V wi = load(w + i * 16 + group * kLanes);
+    for (int t = 0; t < T; ++t) sum[t] = fma(wi, set1(x[t][i]), sum[t]);
+  }
+  for (int t = 0; t < T; ++t) store(y[t] + group * kLanes, sum[t]);
+}
+static void float_tile(const float* w, const float* const* x, int64_t k, int tokens, float* const* y, bool carry) {
+  constexpr int kMost = kLanes == 1 ? 4 : 12;
+  int t = 0;
+  auto run = [&]<int T>() {
+    for (int g = 0; g < kRowGroups; ++g) float_tile_group<T>(w, g, x + t, k, y + t, carry);
+    t += T;
+  };
+  while (t + kMost <= tokens) run.template operator()<kMost>();
+  while (t + 4 <= tokens) run.template operator()<4>();
+  while (t < tokens) run.template operator()<1>();
+}
+
+}  // namespace HZ_UNIT
+}  // namespace hz::cpu

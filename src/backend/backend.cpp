@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Backend: what an op says where it is not built, and the table of backends.
+#include "hanzo/backend/backend.hpp"
+
+#include "src/backend/backend_table.hpp"
+
+namespace hz {
+
+void Backend::missing(std::string_view op) const {
+  throw Error(ErrorKind::unsupported, "[" + std::string(op) + "] is not built for the " + std::string(name()) + " backend", "",
+              "use --device cpu, or --fallback cpu where the tool has it");
+}
+
+void Backend::embed(const QTensor&, const Tensor&, Tensor&) { missing("embed"); }
+void Backend::add(const Tensor&, const Tensor&, Tensor&) { missing("add"); }
+void Backend::add_row(const Tensor&, const Tensor&, Tensor&) { missing("add_row"); }
+void Backend::mul(const Tensor&, const Tensor&, Tensor&) { missing("mul"); }
+void Backend::mul_row(const Tensor&, const Tensor&, Tensor&) { missing("mul_row"); }
+void Backend::scale(const Tensor&, float, Tensor&) { missing("scale"); }
+void Backend::axpy(float, const Tensor&, Tensor&) { missing("axpy"); }
+void Backend::unary(Unary, const Tensor&, Tensor&) { missing("unary"); }
+void Backend::softcap(const Tensor&, float, Tensor&) { missing("softcap"); }
+void Backend::glu(Unary, const Tensor&, const Tensor&, Tensor&) { missing("glu"); }
+void Backend::rms_norm(const Tensor&, const Tensor&, float, Tensor&) { missing("rms_norm"); }
+void Backend::layer_norm(const Tensor&, const Tensor&, const Tensor&, float, Tensor&) { missing("layer_norm"); }
+void Backend::softmax(const Tensor&, Tensor&) { missing("softmax"); }
+void Backend::quantize(const Tensor&, QAct&) { missing("quantize"); }
+void Backend::linear(std::span<const LinearJob>) { missing("linear"); }
+void Backend::expert_linear(const ExpertJob&) { missing("expert_linear"); }
+void Backend::rope(Rope, const Tensor&, std::span<const std::int32_t>, const Tensor&, int, Tensor&) { missing("rope"); }
+std::size_t Backend::kv_layer_bytes(const KvLayout&) const { missing("kv_layer_bytes"); }
+void Backend::kv_write(const KvBatch&, const Tensor&, const Tensor&) { missing("kv_write"); }
+void Backend::attention(const AttentionArgs&, const Tensor&, int, Tensor&) { missing("attention"); }
+bool Backend::all_finite(const Tensor&) { missing("all_finite"); }
+
+std::shared_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options) {
+  std::string known;
+  for (const BackendEntry& b : kBackends) {
+    if (b.name == name) return b.make(options);
+    known += (known.empty() ? "" : ", ") + std::string(b.name);
+  }
+  throw Error(ErrorKind::usage, "no device named '" + std::string(name) + "'", "", "devices of this build: " + known);
+}
+
+std::vector<BackendInfo> list_backends() {
+  std::vector<BackendInfo> list;
+  for (const BackendEntry& b : kBackends) list.push_back({std::string(b.name), b.make({})->description()});
+  return list;
+}
+
+}  // namespace hz

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reference backend: plain loops, double accumulation, slow and obviously right. The accuracy oracle.
+#pragma once
+#include "hanzo/backend/backend.hpp"
+
+namespace hz {
+
+class ReferenceBackend final : public Backend {
+ public:
+  std::string_view name() const override { return "reference"; }
+  std::string description() const override { return "plain loops in double precision; the accuracy oracle"; }
+
+  void embed(const QTensor& table, const Tensor& ids, Tensor& out) override;
+  void add(const Tensor& a, const Tensor& b, Tensor& out) override;
+  void add_row(const Tensor& a, const Tensor& row, Tensor& out) override;
+  void mul(const Tensor& a, const Tensor& b, Tensor& out) override;
+  void mul_row(const Tensor& a, const Tensor& row, Tensor& out) override;
+  void scale(const Tensor& a, float s, Tensor& out) override;
+  void axpy(float s, const Tensor& x, Tensor& y) override;
+  void unary(Unary kind, const Tensor& a, Tensor& out) override;
+  void softcap(const Tensor& a, float cap, Tensor& out) override;
+  void glu(Unary kind, const Tensor& gate, const Tensor& up, Tensor& out) override;
+  void rms_norm(const Tensor& x, const Tensor& w, float eps, Tensor& out) override;
+  void layer_norm(const Tensor& x, const Tensor& w, const Tensor& b, float eps, Tensor& out) override;
+  void softmax(const Tensor& x, Tensor& out) override;
+  void quantize(const Tensor& x, QAct& out) override;
+  bool all_finite(const Tensor& x) override;
+  void rope(Rope kind, const Tensor& x, std::span<const std::int32_t> positions, const Tensor& table, int heads, Tensor& out) override;
+  void linear(std::span<const LinearJob> jobs) override;
+  void expert_linear(const ExpertJob& job) override;
+  std::size_t kv_layer_bytes(const KvLayout& layout) const override;
+  void kv_write(const KvBatch& kv, const Tensor& k, const Tensor& v) override;
+  void attention(const AttentionArgs& args, const Tensor& q, int heads, Tensor& out) override;
+};
+
+}  // namespace hz

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Llama 1-3, Mistral, SmolLM2 and their kin: pre-RMSNorm, rope on adjacent pairs, SwiGLU.
+#include "hanzo/model/arch.hpp"
+
+namespace hz::model {
+extern const Arch llama;
+const Arch llama{
+    .name = "llama",
+    .attention = {.rope = Rope::adjacent},
+    .mlp = {.kind = Mlp::swiglu},
+};
+}  // namespace hz::model

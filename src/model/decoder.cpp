@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/model/decoder.hpp"
+
+#include <cmath>
+
+namespace hz::model {
+namespace {
+
+Unary gate_function(Mlp kind) { return kind == Mlp::swiglu ? Unary::silu : Unary::gelu_tanh; }
+
+// Rows of a matrix picked by index, as a new dense matrix.
+Tensor pick_rows(const Tensor& x, std::span<const std::int32_t> rows) {
+  Tensor y = Tensor::empty({static_cast<std::int64_t>(rows.size()), x.cols()}, DType::f32, x.device());
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    std::copy_n(x.data<float>() + rows[i] * x.cols(), x.cols(), y.data<float>() + static_cast<std::int64_t>(i) * x.cols());
+  return y;
+}
+
+}  // namespace
+
+Tensor Decoder::norm(const NormWeights& w, const Tensor& x) const {
+  return arch->norm.kind == Norm::rms ? rms_norm(x, w.weight, hparams.norm_eps) : layer_norm(x, w.weight, w.bias, hparams.norm_eps);
+}
+
+Tensor Decoder::attention(const LayerWeights& w, std::size_t layer, const nn::Activation& x, const Batch& batch) const {
+  const HParams& h = hparams;
+  auto qkv = nn::apply({&w.q, &w.k, &w.v}, x, activations);
+  Tensor q = qkv[0], k = qkv[1], v = qkv[2];
+  const std::int64_t tokens = q.rows();
+  if (arch->attention.qk_norm == QkNorm::per_head) {
+    q = norm(w.q_norm, q.reshape({tokens * h.heads, h.head_dim})).reshape({tokens, q.cols()});
+    k = norm(w.k_norm, k.reshape({tokens * h.kv_heads, h.head_dim})).reshape({tokens, k.cols()});
+  } else if (arch->attention.qk_norm == QkNorm::full) {
+    q = norm(w.q_norm, q);
+    k = norm(w.k_norm, k);
+  }
+  const bool sliding = h.sliding[layer];
+  if (arch->attention.rope != Rope::none) {
+    const Tensor& table = sliding ? window_rope : rope;
+    q = hz::rope(arch->attention.rope, q, batch.positions, table, h.heads);
+    k = hz::rope(arch->attention.rope, k, batch.positions, table, h.kv_heads);
+  }
+  AttentionArgs args;
+  args.kv = {pages->layers[layer], pages->offsets[layer], batch.segments};
+  args.scale = h.attention_scale;
+  args.softcap = h.attention_softcap;
+  args.window = sliding ? h.window : 0;
+  kv_write(args.kv, k, v);
+  return nn::apply(w.output, nn::Activation(hz::attention(args, q, h.heads)), activations);
+}
+
+Tensor Decoder::mlp(const LayerWeights& w, const nn::Activation& x) const {
+  if (w.gate.defined()) {
+    auto gu = nn::apply({&w.gate, &w.up}, x, activations);
+    return nn::apply(w.down, nn::Activation(glu(gate_function(arch->mlp.kind), gu[0], gu[1])), activations);
+  }
+  const Unary f = arch->mlp.kind == Mlp::gelu_erf ? Unary::gelu_erf : Unary::gelu_tanh;
+  return nn::apply(w.down, nn::Activation(unary(f, nn::apply(w.up, x, activations))), activations);
+}
+
+void Decoder::probe(const Tensor& x, const Batch& batch, const std::string& where) const {
+  if (!batch.probe) return;
+  for (std::int64_t i = 0; i < x.rows(); ++i)
+    for (std::int64_t j = 0; j < x.cols(); ++j)
+      if (!std::isfinite(x.data<float>()[i * x.cols() + j]))
+        throw Error(ErrorKind::numeric, "NaN or infinite values after " + where + " at position " + std::to_string(batch.positions[static_cast<std::size_t>(i)]), "",
+                    "the weights are damaged, or the cache kind is too narrow: try --kv f32");
+}
+
+Tensor Decoder::forward(const Batch& batch) const {
+  Tensor x = embed(weights.embedding, batch.ids, device);
+  if (hparams.embed_scale != 1.0f) x = scale(x, hparams.embed_scale);
+  probe(x, batch, "the embedding");
+  for (std::size_t i = 0; i < weights.layers.size(); ++i) {
+    const LayerWeights& w = weights.layers[i];
+    const bool pre = arch->norm.place != NormPlace::post, post = arch->norm.place != NormPlace::pre;
+    Tensor a = attention(w, i, nn::Activation(pre ? norm(w.attn_norm, x) : x), batch);
+    x = add(x, post ? norm(w.attn_post_norm, a) : a);
+    Tensor m = mlp(w, nn::Activation(pre ? norm(w.ffn_norm, x) : x));
+    x = add(x, post ? norm(w.ffn_post_norm, m) : m);
+    probe(x, batch, "layer " + std::to_string(i));
+  }
+  if (batch.logit_rows.empty()) return {};
+  if (static_cast<std::int64_t>(batch.logit_rows.size()) != x.rows()) x = pick_rows(x, batch.logit_rows);
+  Tensor logits = nn::apply(weights.head, nn::Activation(norm(weights.output_norm, x)), activations);
+  if (hparams.final_softcap > 0) logits = softcap(logits, hparams.final_softcap);
+  return logits;
+}
+
+}  // namespace hz::model

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hanzo/model/kv_cache.hpp"
+
+#include <cstring>
+
+#include "hanzo/core/checked.hpp"
+
+namespace hz::model {
+
+PageLayout::PageLayout(const Backend& backend, std::vector<KvLayout> of_layers) : layers(std::move(of_layers)) {
+  Checked at = 0;
+  for (const KvLayout& l : layers) {
+    offsets.push_back(static_cast<std::size_t>(at.or_max()));
+    at = at + Checked(backend.kv_layer_bytes(l));
+  }
+  if (!at.get()) throw Error(ErrorKind::out_of_memory, "a page of the KV cache is too large");
+  bytes = static_cast<std::size_t>(*at.get());
+}
+
+void KvSequence::reserve(std::int64_t n) {
+  const auto needed = static_cast<std::size_t>((length_ + n + kKvPage - 1) / kKvPage);
+  const auto full = static_cast<std::size_t>(length_ / kKvPage);
+  if (n > 0 && full < pages_.size() && pages_[full].use_count() > 1) {
+    Page copy = allocate_host(layout_->bytes);
+    std::memcpy(copy->data, pages_[full]->data, layout_->bytes);
+    pages_[full] = copy;
+    bases_[full] = copy->data;
+  }
+  while (pages_.size() < needed) {
+    Page page = allocate_host(layout_->bytes);
+    bases_.reserve(needed);
+    pages_.reserve(needed);
+    bases_.push_back(page->data);
+    pages_.push_back(std::move(page));
+  }
+}
+
+void KvSequence::truncate(std::int64_t length) {
+  if (length >= length_) return;
+  length_ = length;
+  const auto keep = static_cast<std::size_t>((length + kKvPage - 1) / kKvPage);
+  pages_.resize(keep);
+  bases_.resize(keep);
+}
+
+}  // namespace hz::model

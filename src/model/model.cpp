@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Model: loading, and the batch that the decoder sees.
+#include "hanzo/model/model.hpp"
+
+#include <algorithm>
+
+#include "hanzo/core/parallel.hpp"
+#include "hanzo/model/rope_table.hpp"
+#include "src/model/decoder.hpp"
+
+namespace hz {
+
+struct Model::Body {
+  io::Gguf file;
+  LoadOptions options;
+  std::shared_ptr<Backend> backend;
+  model::Decoder decoder;
+  std::int64_t context = 0;
+};
+
+namespace {
+
+const model::Arch& arch_of(const io::Gguf& file) {
+  const auto name = file.metadata().require<std::string>("general.architecture");
+  const model::Arch* arch = model::find_arch(name);
+  if (arch == nullptr)
+    throw Error(ErrorKind::unsupported, "architecture '" + name + "' is not built", file.files()[0].string(), "built: " + std::string(model::arch_names()));
+  return *arch;
+}
+
+void check_kv(const LoadOptions& options, const model::HParams& h) {
+  if (options.kv == KvKind::q8_0 && (h.head_dim % 32 != 0 || h.value_dim % 32 != 0))
+    throw Error(ErrorKind::unsupported, "a Q8_0 KV cache needs head sizes that 32 divides, this model has " + std::to_string(h.head_dim) + " and " + std::to_string(h.value_dim), "",
+                "use --kv f16");
+}
+
+}  // namespace
+
+Model Model::load(const std::filesystem::path& path, LoadOptions options) {
+  auto body = std::make_shared<Body>();
+  body->file = io::Gguf::open(path, options.read_mode, options.progress);
+  body->backend = make_backend(options.device, {.threads = options.threads, .isa = options.isa, .pack = options.pack});
+  model::Decoder& d = body->decoder;
+  d.arch = &arch_of(body->file);
+  d.hparams = model::read_hparams(*d.arch, body->file.metadata());
+  const model::HParams& h = d.hparams;
+  d.weights = model::bind_weights(*d.arch, d.hparams, body->file);
+  check_kv(options, h);
+  model::check_finite(body->file, options.threads > 0 ? options.threads : default_threads(), options.progress);
+  body->context = options.context > 0 ? options.context : std::min<std::int64_t>(h.context, 4096);
+  if (d.arch->attention.rope != Rope::none) {
+    const auto divisors = d.weights.rope_divisors.defined() ? std::span<const float>(d.weights.rope_divisors.span<float>()) : std::span<const float>();
+    d.rope = model::rope_table(body->context, h.rope_dim, h.rope_base, h.rope_scaling.factor, divisors);
+    d.window_rope = h.window > 0 ? model::rope_table(body->context, h.rope_dim, h.window_rope_base, h.window_rope_scaling.factor, divisors) : d.rope;
+  }
+  d.activations = options.activations;
+  d.device = body->backend->device();
+  d.pages = std::make_shared<model::PageLayout>(
+      *body->backend, std::vector<KvLayout>(static_cast<std::size_t>(h.layers), {options.kv, h.kv_heads, h.head_dim, h.value_dim}));
+  body->options = std::move(options);
+  Model m;
+  m.body_ = std::move(body);
+  return m;
+}
+
+const model::HParams& Model::hparams() const { return body_->decoder.hparams; }
+const model::Arch& Model::arch() const { return *body_->decoder.arch; }
+const io::Gguf& Model::file() const { return body_->file; }
+const LoadOptions& Model::options() const { return body_->options; }
+Backend& Model::backend() const { return *body_->backend; }
+std::int64_t Model::context() const { return body_->context; }
+model::KvSequence Model::new_sequence() const { return model::KvSequence(body_->decoder.pages); }
+
+std::size_t Model::kv_bytes(std::int64_t positions) const {
+  return static_cast<std::size_t>((positions + kKvPage - 1) / kKvPage) * body_->decoder.pages->bytes;
+}
+
+Tensor Model::forward(std::span<const SequenceChunk> chunks, LogitRows rows) const {
+  const IeeeMode mode;
+  model::Decoder::Batch batch;
+  std::int64_t tokens = 0;
+  for (const SequenceChunk& c : chunks) tokens += static_cast<std::int64_t>(c.ids.size());
+  if (tokens == 0) throw Error(ErrorKind::usage, "[forward] no tokens");
+  batch.ids = Tensor::empty({tokens}, DType::i32);
+  std::int64_t row = 0;
+  for (const SequenceChunk& c : chunks) {
+    const auto n = static_cast<std::int64_t>(c.ids.size());
+    if (n == 0) continue;
+    const std::int64_t at = c.kv->length();
+    if (at + n > body_->context)
+      throw Error(ErrorKind::usage, "[forward] " + std::to_string(at + n) + " positions do not fit the context of " + std::to_string(body_->context));
+    c.kv->reserve(n);
+    std::copy(c.ids.begin(), c.ids.end(), batch.ids.data<std::int32_t>() + row);
+    for (std::int64_t i = 0; i < n; ++i) batch.positions.push_back(static_cast<std::int32_t>(at + i));
+    batch.segments.push_back({row, n, at, 0, c.kv->pages()});
+    row += n;
+    if (rows == LogitRows::last) batch.logit_rows.push_back(static_cast<std::int32_t>(row - 1));
+  }
+  if (rows == LogitRows::all)
+    for (std::int32_t i = 0; i < tokens; ++i) batch.logit_rows.push_back(i);
+  Tensor logits = body_->decoder.forward(batch);
+  if (logits.defined() && !body_->backend->all_finite(logits)) {
+    batch.probe = true;  // once more, to say where it began
+    body_->decoder.forward(batch);
+    throw Error(ErrorKind::numeric, "NaN or infinite logits at position " + std::to_string(batch.positions.back()), body_->file.files()[0].string());
+  }
+  for (const SequenceChunk& c : chunks) c.kv->advance(static_cast<std::int64_t>(c.ids.size()));
+  return logits;
+}
+
+}  // namespace hz
