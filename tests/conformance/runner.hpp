@@ -24,5 +24,9 @@ class Report {
 
 // A group is `void run_<group>(const std::filesystem::path& dir, const Options&, Report&)`; dir is DIR/<group>.
 using Group = void (*)(const std::filesystem::path& dir, const Options& options, Report& report);
+struct NamedGroup {
+  std::string_view name;
+  Group run;  // null: not built yet
+};
 
 }  // namespace hz::conformance
