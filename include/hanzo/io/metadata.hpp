@@ -33,16 +33,21 @@ struct Value {
 
 class Metadata {
  public:
+  Metadata() = default;
+  // All entries at once, in their order. Throws bad_file when a key occurs twice.
+  explicit Metadata(std::vector<std::pair<std::string, Value>> entries, std::string source = {});
+
   // The file that messages name.
   void set_source(std::string source) { source_ = std::move(source); }
   const std::string& source() const { return source_; }
 
   void set(std::string key, Value value);  // replaces; keeps the order of first insertion
+  bool erase(std::string_view key);          // false when there is no such key
   bool contains(std::string_view key) const { return find(key) != nullptr; }
   const Value* find(std::string_view key) const;
   const std::vector<std::pair<std::string, Value>>& entries() const { return entries_; }
 
-  // Typed access. T: bool, float (f32 or f64), std::string, or an integer type (any GGUF integer whose value
+  // Typed access. T: bool, float or double (f32 or f64), std::string, or an integer type (any GGUF integer whose value
   // fits T). nullopt when the key is absent; Error(bad_file) naming key and types when it is of another kind.
   template <class T>
   std::optional<T> get(std::string_view key) const;
@@ -57,13 +62,19 @@ class Metadata {
     auto v = get<T>(key);
     return v ? *std::move(v) : fallback;
   }
-  // An array whose elements are T by the same rule; null when absent.
+  // An array whose elements are T by the same rule, copied; nullopt when absent.
   template <class T>
   std::optional<std::vector<T>> get_array(std::string_view key) const;
+  // An array of exactly these elements, in place (a vocabulary is large); null when absent. T: string, float, integers.
+  template <class T>
+  const std::vector<T>* find_array(std::string_view key) const;
 
   [[noreturn]] void missing(std::string_view key) const;
 
  private:
+  std::vector<std::uint32_t>::const_iterator lower_bound(std::string_view key) const;
+  [[noreturn]] void wrong_kind(std::string_view key, std::string_view want, std::string_view got) const;
+
   std::string source_;
   std::vector<std::pair<std::string, Value>> entries_;
   std::vector<std::uint32_t> sorted_;  // indices of entries_ by key

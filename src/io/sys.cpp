@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The system's own calls behind the Sys table.
+#include "src/io/sys.hpp"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+
+namespace hz::io {
+namespace {
+
+int real_open(const char* path, int flags, mode_t mode) { return ::open(path, flags, mode); }
+
+constexpr Sys kReal{&real_open, &::close,  &::fstat,  &::pread, &::write, &::fchmod,
+                    &::fsync,   &::rename, &::unlink, &::mmap,  &::munmap};
+std::atomic<const Sys*> current{&kReal};
+
+}  // namespace
+
+const Sys& sys() { return *current.load(std::memory_order_acquire); }
+const Sys& real_sys() { return kReal; }
+void replace_sys(const Sys* table) { current.store(table != nullptr ? table : &kReal, std::memory_order_release); }
+
+}  // namespace hz::io
