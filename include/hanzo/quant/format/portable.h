@@ -14,7 +14,10 @@
 //   codes(b, j, out)    the kStep integer weight values of group j (of kElems / kStep), offset, sign and
 //                       grid value included, sub-scale excluded
 //   scales(b, j)        the float scale and minimum and the integer sub-scales of group j
-//   finite(b)           false when a scale is NaN or infinite (or a code that the format forbids)
+//   finite(b)           false when a weight of the block is NaN or infinite, or a scale code is one that the
+//                       format forbids
+// A Block's members are at most 2 bytes wide (4 where its size is a multiple of 4), so that blocks need no more
+// alignment than a GGUF file gives them.
 // A weight is (dw * s) * code + minimum, each product and the sum rounded to float32 on its own.
 #pragma once
 #include <stdint.h>
@@ -26,6 +29,23 @@
 #define HZ_FN __host__ __device__ static inline
 #else
 #define HZ_FN static inline
+#endif
+
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+#define HZ_TABLE_HERE(name) name##_device
+#else
+#define HZ_TABLE_HERE(name) name##_host
+#endif
+// HZ_TABLE(type, name, initializer): a constant that host and device code index alike, as name().
+#if defined(__CUDACC__) || defined(__HIPCC__)
+#define HZ_TABLE(type, name, ...)                      \
+  static constexpr type name##_host = __VA_ARGS__;     \
+  static __device__ const type name##_device = __VA_ARGS__; \
+  HZ_FN const type& name() { return HZ_TABLE_HERE(name); }
+#else
+#define HZ_TABLE(type, name, ...)                  \
+  static constexpr type name##_host = __VA_ARGS__; \
+  HZ_FN const type& name() { return HZ_TABLE_HERE(name); }
 #endif
 
 // Every translation unit that is compiled for one instruction set names its own namespace here, so that
@@ -51,6 +71,19 @@ HZ_FN float bits_to_float(uint32_t bits) {
   __builtin_memcpy(&f, &bits, 4);
   return f;
 }
+
+HZ_FN uint32_t load32(const uint8_t* p) {
+  uint32_t v;
+  __builtin_memcpy(&v, p, 4);
+  return v;
+}
+HZ_FN void store8(int8_t* out, uint64_t eight) { __builtin_memcpy(out, &eight, 8); }
+
+// A fixed array that constexpr code can fill and return.
+template <class T, int N>
+struct Table {
+  T at[N];
+};
 
 // IEEE binary16 to binary32, exact.
 HZ_FN float half_value(uint16_t h) {

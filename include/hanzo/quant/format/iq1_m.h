@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// IQ1_M: 256 weights in 56 bytes: 32 bytes with the low 8 bits of the points of eight ternary values, 16 bytes with a
+// nibble a point (3 high bits, the sign of a shift by 1/8), then four times 16 bits: four 3-bit scales s, one for each 16
+// weights, and a nibble of half d, lowest first. weight = (d / 8 * (2s + 1)) * (8 * value +- 1).
+#pragma once
+#include "hanzo/quant/format/iq_grid.h"
+
+namespace hz::quant {
+inline namespace HZ_UNIT {
+
+struct iq1_m {
+  struct Block {
+    uint8_t qs[32];
+    uint8_t qh[16];
+    uint16_t scales[4];
+  };
+  static_assert(sizeof(Block) == 56);
+  static constexpr int kElems = 256, kStep = 32, kLow = -9, kHigh = 9;
+  static constexpr bool kFloating = false, kWeight = true, kSub = true;
+  static constexpr Min kMin = Min::none;
+
+  HZ_FN uint16_t half_bits(const Block& b) {
+    return (uint16_t)(b.scales[0] >> 12 | (b.scales[1] >> 12) << 4 | (b.scales[2] >> 12) << 8 | (b.scales[3] >> 12) << 12);
+  }
+  HZ_FN void codes(const Block& b, int j, int8_t* out) {
+    for (int i = 0; i < 4; ++i) {
+      const int high = b.qh[2 * j + i / 2] >> (4 * (i % 2));
+      shifted_point(b.qs[4 * j + i] | (high & 7) << 8, high & 8 ? -1 : 1, out + 8 * i);
+    }
+  }
+  HZ_FN GroupScales scales(const Block& b, int j) {
+    const int two = b.scales[j / 2] >> (6 * (j % 2));
+    return {.dw = half_value(half_bits(b)) * 0.125f, .s0 = 2 * (two & 7) + 1, .s1 = 2 * ((two >> 3) & 7) + 1};
+  }
+  HZ_FN bool finite(const Block& b) { return half_finite(half_bits(b)); }
+};
+
+}  // namespace HZ_UNIT
+}  // namespace hz::quant

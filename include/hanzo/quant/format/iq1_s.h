@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// IQ1_S: 256 weights in 50 bytes: half d, 32 bytes with the low 8 bits of the points of eight ternary values, then 16
+// bits a group of 32: four times 3 high bits, 3 bits of scale s, the sign of a shift by 1/8.
+// weight = (d * (2s + 1) / 8) * (8 * value +- 1).
+#pragma once
+#include "hanzo/quant/format/iq_grid.h"
+
+namespace hz::quant {
+inline namespace HZ_UNIT {
+
+struct iq1_s {
+  struct Block {
+    uint16_t d;
+    uint8_t qs[32];
+    uint16_t qh[8];
+  };
+  static_assert(sizeof(Block) == 50);
+  static constexpr int kElems = 256, kStep = 32, kLow = -9, kHigh = 9;
+  static constexpr bool kFloating = false, kWeight = true, kSub = false;
+  static constexpr Min kMin = Min::none;
+
+  HZ_FN void codes(const Block& b, int j, int8_t* out) {
+    const int high = b.qh[j], shift = high & 0x8000 ? -1 : 1;
+    for (int i = 0; i < 4; ++i) shifted_point(b.qs[4 * j + i] | ((high >> (3 * i)) & 7) << 8, shift, out + 8 * i);
+  }
+  HZ_FN GroupScales scales(const Block& b, int j) {
+    return {.dw = half_value(b.d) * 0.125f * (float)(2 * ((b.qh[j] >> 12) & 7) + 1)};
+  }
+  HZ_FN bool finite(const Block& b) { return half_finite(b.d); }
+};
+
+}  // namespace HZ_UNIT
+}  // namespace hz::quant

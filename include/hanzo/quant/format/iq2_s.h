@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// IQ2_S: 256 weights in 82 bytes: half d, 32 bytes with the low 8 bits of the points, 32 bytes of signs, one bit a
+// weight, 8 bytes with two high bits of four points each, 8 bytes of two 4-bit scales s, one for each 16 weights.
+// weight = (d / 8 * (2s + 1)) * signed magnitude.
+#pragma once
+#include "hanzo/quant/format/iq_grid.h"
+
+namespace hz::quant {
+inline namespace HZ_UNIT {
+
+struct iq2_s {
+  struct Block {
+    uint16_t d;
+    uint8_t qs[32];
+    uint8_t signs[32];
+    uint8_t qh[8];
+    uint8_t scales[8];
+  };
+  static_assert(sizeof(Block) == 82);
+  static constexpr int kElems = 256, kStep = 32, kLow = -43, kHigh = 43;
+  static constexpr bool kFloating = false, kWeight = true, kSub = true;
+  static constexpr Min kMin = Min::none;
+
+  HZ_FN void codes(const Block& b, int j, int8_t* out) {
+    for (int i = 0; i < 4; ++i) {
+      const int point = b.qs[4 * j + i] | ((b.qh[j] >> (2 * i)) & 3) << 8;
+      store8(out + 8 * i, apply_signs(iq2_s_grid().at[point], b.signs[4 * j + i]));
+    }
+  }
+  HZ_FN GroupScales scales(const Block& b, int j) {
+    return {.dw = half_value(b.d) * 0.125f, .s0 = 2 * (b.scales[j] & 15) + 1, .s1 = 2 * (b.scales[j] >> 4) + 1};
+  }
+  HZ_FN bool finite(const Block& b) { return half_finite(b.d); }
+};
+
+}  // namespace HZ_UNIT
+}  // namespace hz::quant

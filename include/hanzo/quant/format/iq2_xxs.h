@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// IQ2_XXS: 256 weights in 66 bytes: half d, then 8 bytes a group of 32: four bytes, each a point of eight magnitudes in
+// the codebook, and 32 bits: four times 7 bits of signs, 4 bits of scale s. weight = (d * (2s + 1) / 8) * signed magnitude.
+#pragma once
+#include "hanzo/quant/format/iq_grid.h"
+
+namespace hz::quant {
+inline namespace HZ_UNIT {
+
+struct iq2_xxs {
+  struct Block {
+    uint16_t d;
+    uint8_t qs[64];
+  };
+  static_assert(sizeof(Block) == 66);
+  static constexpr int kElems = 256, kStep = 32, kLow = -43, kHigh = 43;
+  static constexpr bool kFloating = false, kWeight = true, kSub = false;
+  static constexpr Min kMin = Min::none;
+
+  HZ_FN void codes(const Block& b, int j, int8_t* out) {
+    const uint8_t* q = b.qs + 8 * j;
+    const uint32_t signs = load32(q + 4);
+    for (int i = 0; i < 4; ++i)
+      store8(out + 8 * i, apply_signs(iq2_xxs_grid().at[q[i]], even_signs((signs >> (7 * i)) & 127)));
+  }
+  HZ_FN GroupScales scales(const Block& b, int j) {
+    return {.dw = half_value(b.d) * 0.125f * (float)(2 * (load32(b.qs + 8 * j + 4) >> 28) + 1)};
+  }
+  HZ_FN bool finite(const Block& b) { return half_finite(b.d); }
+};
+
+}  // namespace HZ_UNIT
+}  // namespace hz::quant

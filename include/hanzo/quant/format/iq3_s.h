@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// IQ3_S: 256 weights in 110 bytes: half d, 64 bytes with the low 8 bits of the points of four magnitudes, 8 bytes with
+// the ninth bits, 32 bytes of signs, one bit a weight, 4 bytes of two 4-bit scales s, one for each 32 weights.
+// weight = (d * (2s + 1)) * signed magnitude.
+#pragma once
+#include "hanzo/quant/format/iq_grid.h"
+
+namespace hz::quant {
+inline namespace HZ_UNIT {
+
+struct iq3_s {
+  struct Block {
+    uint16_t d;
+    uint8_t qs[64];
+    uint8_t qh[8];
+    uint8_t signs[32];
+    uint8_t scales[4];
+  };
+  static_assert(sizeof(Block) == 110);
+  static constexpr int kElems = 256, kStep = 32, kLow = -15, kHigh = 15;
+  static constexpr bool kFloating = false, kWeight = true, kSub = false;
+  static constexpr Min kMin = Min::none;
+
+  HZ_FN void codes(const Block& b, int j, int8_t* out) {
+    const uint8_t* q = b.qs + 8 * j;
+    for (int i = 0; i < 4; ++i) {
+      const int high = b.qh[j] >> (2 * i);
+      const uint64_t eight = iq3_s_grid().at[q[2 * i] | (high & 1) << 8] | (uint64_t)iq3_s_grid().at[q[2 * i + 1] | (high & 2) << 7] << 32;
+      store8(out + 8 * i, apply_signs(eight, b.signs[4 * j + i]));
+    }
+  }
+  HZ_FN GroupScales scales(const Block& b, int j) {
+    return {.dw = half_value(b.d) * (float)(2 * ((b.scales[j / 2] >> (4 * (j % 2))) & 15) + 1)};
+  }
+  HZ_FN bool finite(const Block& b) { return half_finite(b.d); }
+};
+
+}  // namespace HZ_UNIT
+}  // namespace hz::quant

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// IQ3_XXS: 256 weights in 98 bytes: half d, 64 bytes, each a point of four magnitudes in the codebook, then 32 bits a
+// group of 32: four times 7 bits of signs for 8 weights, 4 bits of scale s. weight = (d * (2s + 1) / 4) * signed magnitude.
+#pragma once
+#include "hanzo/quant/format/iq_grid.h"
+
+namespace hz::quant {
+inline namespace HZ_UNIT {
+
+struct iq3_xxs {
+  struct Block {
+    uint16_t d;
+    uint8_t qs[64];
+    uint8_t scales_signs[32];
+  };
+  static_assert(sizeof(Block) == 98);
+  static constexpr int kElems = 256, kStep = 32, kLow = -62, kHigh = 62;
+  static constexpr bool kFloating = false, kWeight = true, kSub = false;
+  static constexpr Min kMin = Min::none;
+
+  HZ_FN void codes(const Block& b, int j, int8_t* out) {
+    const uint8_t* q = b.qs + 8 * j;
+    const uint32_t signs = load32(b.scales_signs + 4 * j);
+    for (int i = 0; i < 4; ++i) {
+      const uint64_t eight = iq3_xxs_grid().at[q[2 * i]] | (uint64_t)iq3_xxs_grid().at[q[2 * i + 1]] << 32;
+      store8(out + 8 * i, apply_signs(eight, even_signs((signs >> (7 * i)) & 127)));
+    }
+  }
+  HZ_FN GroupScales scales(const Block& b, int j) {
+    return {.dw = half_value(b.d) * 0.25f * (float)(2 * (load32(b.scales_signs + 4 * j) >> 28) + 1)};
+  }
+  HZ_FN bool finite(const Block& b) { return half_finite(b.d); }
+};
+
+}  // namespace HZ_UNIT
+}  // namespace hz::quant

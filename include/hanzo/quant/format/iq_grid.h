@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The codebooks of the IQ formats, ready to index: eight (four) magnitudes a point, one a byte, lowest first.
+#pragma once
+#include "hanzo/quant/format/iq_points.h"
+
+namespace hz::quant {
+inline namespace HZ_UNIT {
+
+static constexpr uint64_t kBytes1 = 0x0101010101010101u;
+
+// Four base-3 digits of p (0..80), one a byte.
+constexpr uint32_t ternary_digits4(uint32_t p) {
+  return p % 3 | (p / 3 % 3) << 8 | (p / 9 % 3) << 16 | (p / 27) << 24;
+}
+constexpr Table<uint32_t, 81> ternary_digits4_table() {
+  Table<uint32_t, 81> t{};
+  for (uint32_t p = 0; p < 81; ++p) t.at[p] = ternary_digits4(p);
+  return t;
+}
+static constexpr Table<uint32_t, 81> kTernaryDigits4 = ternary_digits4_table();
+
+// Levels 0 1 2 as the magnitudes 8 25 43.
+constexpr uint64_t iq2_magnitudes(uint64_t levels) { return 8 * kBytes1 + 17 * levels + ((levels >> 1) & kBytes1); }
+// Levels 0 1 2 as the values -1 0 1, two's complement.
+constexpr uint64_t ternary_values(uint64_t levels) { return (levels + 0x7f * kBytes1) ^ (0x80 * kBytes1); }
+// Octal digits 0..7 as the magnitudes 4 12 20 28 36 44 52 62.
+constexpr uint32_t iq3_xxs_magnitudes(uint32_t levels) {
+  return 0x04040404u + 8 * levels + 2 * (levels & levels >> 1 & levels >> 2 & 0x01010101u);
+}
+// Octal digits 0..7 as the magnitudes 1 3 5 7 9 11 13 15.
+constexpr uint32_t iq3_s_magnitudes(uint32_t levels) { return 0x01010101u + 2 * levels; }
+
+// The points of a set in order, as bytes.
+template <int N>
+constexpr Table<uint64_t, N> expand(const TernarySet& set, uint64_t (*as_bytes)(uint64_t)) {
+  Table<uint64_t, N> grid{};
+  int n = 0;
+  for (uint32_t word = 0; word < 103; ++word)
+    for (uint64_t bits = set.at[word]; bits != 0; bits &= bits - 1) {
+      const uint32_t p = 64 * word + (uint32_t)__builtin_ctzll(bits);
+      grid.at[n++] = as_bytes(kTernaryDigits4.at[p % 81] | (uint64_t)kTernaryDigits4.at[p / 81] << 32);
+    }
+  return grid;
+}
+template <int N>
+constexpr Table<uint32_t, N> expand(const OctalSet& set, uint32_t (*as_bytes)(uint32_t)) {
+  Table<uint32_t, N> grid{};
+  int n = 0;
+  for (uint32_t word = 0; word < 64; ++word)
+    for (uint64_t bits = set.at[word]; bits != 0; bits &= bits - 1) {
+      const uint32_t p = 64 * word + (uint32_t)__builtin_ctzll(bits);
+      grid.at[n++] = as_bytes((p & 7) | (p >> 3 & 7) << 8 | (p >> 6 & 7) << 16 | (p >> 9) << 24);
+    }
+  return grid;
+}
+
+using Grid8x256 = Table<uint64_t, 256>;
+using Grid8x512 = Table<uint64_t, 512>;
+using Grid8x1024 = Table<uint64_t, 1024>;
+using Grid8x2048 = Table<uint64_t, 2048>;
+using Grid4x256 = Table<uint32_t, 256>;
+using Grid4x512 = Table<uint32_t, 512>;
+HZ_TABLE(Grid8x256, iq2_xxs_grid, expand<256>(kIq2XxsPoints, iq2_magnitudes))
+HZ_TABLE(Grid8x512, iq2_xs_grid, expand<512>(kIq2XsPoints, iq2_magnitudes))
+HZ_TABLE(Grid8x1024, iq2_s_grid, expand<1024>(kIq2SPoints, iq2_magnitudes))
+HZ_TABLE(Grid8x2048, iq1_grid, expand<2048>(kIq1Points, ternary_values))
+HZ_TABLE(Grid4x256, iq3_xxs_grid, expand<256>(kIq3XxsPoints, iq3_xxs_magnitudes))
+HZ_TABLE(Grid4x512, iq3_s_grid, expand<512>(kIq3SPoints, iq3_s_magnitudes))
+
+// Seven stored signs as eight: the eighth makes the number of minus signs even.
+HZ_FN uint32_t even_signs(uint32_t seven) {
+  const uint32_t parity = 0x6996u >> ((seven ^ seven >> 4) & 15) & 1;  // bit n of 0x6996: parity of the nibble n
+  return seven | parity << 7;
+}
+
+// Negates byte k of `points` (each 1..127) where bit k of `signs` is set.
+HZ_FN uint64_t apply_signs(uint64_t points, uint32_t signs) {
+  const uint64_t bits = (signs * kBytes1) & 0x8040201008040201u;
+  const uint64_t minus = ((bits + 0x7f * kBytes1) >> 7) & kBytes1;
+  return (points ^ minus * 255) + minus;
+}
+
+// out[8] = 8 * (point of the IQ1 codebook) + shift.
+HZ_FN void shifted_point(int point, int shift, int8_t* out) {
+  int8_t values[8];
+  store8(values, iq1_grid().at[point]);
+  for (int k = 0; k < 8; ++k) out[k] = (int8_t)(8 * values[k] + shift);
+}
+
+}  // namespace HZ_UNIT
+}  // namespace hz::quant

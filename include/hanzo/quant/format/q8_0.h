@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Q8_0: 32 weights in 34 bytes: half d, then 32 signed bytes. weight = d * q.
+#pragma once
+#include "hanzo/quant/format/portable.h"
+
+namespace hz::quant {
+inline namespace HZ_UNIT {
+
+struct q8_0 {
+  struct Block {
+    uint16_t d;
+    int8_t qs[32];
+  };
+  static_assert(sizeof(Block) == 34);
+  static constexpr int kElems = 32, kStep = 32, kLow = -128, kHigh = 127;
+  static constexpr bool kFloating = false, kWeight = true, kSub = false;
+  static constexpr Min kMin = Min::none;
+
+  HZ_FN void codes(const Block& b, int, int8_t* out) {
+    for (int i = 0; i < 32; ++i) out[i] = b.qs[i];
+  }
+  HZ_FN GroupScales scales(const Block& b, int) { return {.dw = half_value(b.d)}; }
+  HZ_FN bool finite(const Block& b) { return half_finite(b.d); }
+};
+
+}  // namespace HZ_UNIT
+}  // namespace hz::quant
