@@ -41,7 +41,7 @@ constexpr float to_float(Half h) {
   if (exp == 31) return std::bit_cast<float>(sign | 0x7f800000u | (man << 13));
   if (exp != 0) return std::bit_cast<float>(sign | ((exp + 112u) << 23) | (man << 13));
   if (man == 0) return std::bit_cast<float>(sign);
-  const int top = std::bit_width(man) - 1;  // subnormal: value = man * 2^-24
+  const int top = static_cast<int>(std::bit_width(man)) - 1;  // subnormal: value = man * 2^-24
   return std::bit_cast<float>(sign | (static_cast<std::uint32_t>(top + 103) << 23) |
                               ((man << (23 - top)) & 0x7fffffu));
 }

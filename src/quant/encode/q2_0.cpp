@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Q2_0: d = largest magnitude, q = round(x / d) + 1. Byte-equal to ggml's.
+#include "hanzo/quant/format/q2_0.h"
+#include "src/quant/encode/common.hpp"
+
+namespace hz::quant {
+
+void encode_q2_0(const float* x, std::int64_t n, const float*, std::byte* out) {
+  each_block<q2_0>(x, n, out, [](const float* v, q2_0::Block& b) {
+    if (!all_finite(v, 64)) {
+      b.d = kPoisonHalf;
+      return;
+    }
+    const float d = std::fabs(extreme(v, 64)), inv = inverse(d);
+    b.d = half_bits(d);
+    for (int i = 0; i < 64; ++i) {
+      const int q = round_away(v[i] * inv, -1, 2) + 1;
+      b.qs[i / 4] |= static_cast<std::uint8_t>(q << (2 * (i % 4)));
+    }
+  });
+}
+}  // namespace hz::quant
