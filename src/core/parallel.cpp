@@ -43,14 +43,22 @@ class Pool {
   static constexpr std::uint64_t kMaxHelpers = 4096;
 
  public:
+  // The pool of this process. Never destroyed: parked threads may outlive static destruction. A forked child
+  // has no workers, and its copies of the locks may be held for ever: it starts a pool of its own.
   static Pool& instance() {
-    static Pool* pool = new Pool;  // parked threads may outlive static destruction
+    static std::atomic<Pool*> current{nullptr};
+    static const int registered = ::pthread_atfork(nullptr, nullptr, [] { current.store(nullptr, std::memory_order_relaxed); });
+    static_cast<void>(registered);
+    Pool* pool = current.load(std::memory_order_acquire);
+    if (pool != nullptr) return *pool;
+    auto made = std::make_unique<Pool>();
+    if (current.compare_exchange_strong(pool, made.get(), std::memory_order_acq_rel)) pool = made.release();
     return *pool;
   }
 
   void run(int threads, FunctionRef<void(int, int)> body) {
-    std::unique_lock busy(busy_, std::try_to_lock);
-    const int helpers = busy.owns_lock() ? grow(threads - 1) : 0;
+    const Claim claim(busy_);
+    const int helpers = claim.held ? grow(threads - 1) : 0;
     if (helpers <= 0) {
       body(0, 1);
       return;
@@ -80,8 +88,17 @@ class Pool {
   }
 
  private:
-  // A forked child has no workers: it starts its own.
-  Pool() { ::pthread_atfork(nullptr, nullptr, [] { instance().workers_ = 0; }); }
+  // The pool serves one region at a time. No mutex: a nested region asks from the thread that holds the claim.
+  struct Claim {
+    explicit Claim(std::atomic<bool>& busy) : flag(busy), held(!busy.exchange(true, std::memory_order_acquire)) {}
+    ~Claim() {
+      if (held) flag.store(false, std::memory_order_release);
+    }
+    Claim(const Claim&) = delete;
+    Claim& operator=(const Claim&) = delete;
+    std::atomic<bool>& flag;
+    const bool held;
+  };
 
   // Makes up to `want` workers exist; returns how many do (at most want).
   int grow(int want) {
@@ -129,7 +146,8 @@ class Pool {
     if (!error_) error_ = std::current_exception();
   }
 
-  std::mutex busy_, sleep_mutex_, error_mutex_;
+  std::atomic<bool> busy_{false};
+  std::mutex sleep_mutex_, error_mutex_;
   std::condition_variable wake_;
   int workers_ = 0;  // guarded by busy_
   std::exception_ptr error_;
@@ -185,11 +203,11 @@ void parallel(int threads, FunctionRef<void(int, int)> body) {
 void parallel_for(int threads, std::int64_t n, std::int64_t grain, FunctionRef<void(std::int64_t, std::int64_t)> body) {
   if (n <= 0) return;
   const std::int64_t step = std::max<std::int64_t>(grain, 1);
-  const std::int64_t chunks = (n + step - 1) / step;
+  const std::int64_t chunks = (n - 1) / step + 1;
   std::atomic<std::int64_t> next{0};
   parallel(static_cast<int>(std::min<std::int64_t>(threads, chunks)), [&](int, int) {
     for (std::int64_t c; (c = next.fetch_add(1, std::memory_order_relaxed)) < chunks;)
-      body(c * step, std::min(n, (c + 1) * step));
+      body(c * step, c * step + std::min(step, n - c * step));
   });
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Progress: a stop request becomes an error.
 #include "hanzo/core/progress.hpp"
 
 #include "hanzo/core/error.hpp"

@@ -103,6 +103,9 @@ Tensor Tensor::slice(int dim, std::int64_t begin, std::int64_t end) const {
 }
 
 Tensor Tensor::transpose(int a, int b) const {
+  for (const int d : {a, b})
+    if (d < -rank() || d >= rank())
+      throw Error(ErrorKind::usage, "[transpose] dimension " + std::to_string(d) + " of " + to_string(shape_));
   Tensor t = *this;
   std::swap(t.shape_[a], t.shape_[b]);
   std::swap(t.strides_[a], t.strides_[b]);
