@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bpe: byte-pair encoding over pre-tokenized pieces (Sennrich et al. 2016; byte-level as in GPT-2).
+#pragma once
+#include <string>
+
+#include "src/text/algorithm.hpp"
+#include "src/text/merges.hpp"
+#include "src/text/pretokenizer.hpp"
+
+namespace hz::text::detail {
+
+// GPT-2's printable stand-ins: vocabularies write byte b as character byte_to_char(b).
+char32_t byte_to_char(unsigned char b);
+// The bytes of a text in stand-ins; a text with other characters is returned as it is.
+std::string decode_byte_chars(std::string_view text);
+
+struct BpeOptions {
+  bool ignore_merges = false;  // a piece that is a token needs no merges
+  bool nfc = false;            // normalise first
+  bool byte_level = true;      // else symbols are characters, with <0x00> … <0xFF> for those that are no token
+  bool mark_spaces = false;    // spaces become U+2581
+  bool mark_first = false;     // and one is put before the text, if it does not begin with one (see mark_each)
+  bool mark_each = false;      // also behind special tokens
+  bool newline_runs = false;   // a piece of newlines that is a token needs no merges
+  bool fuse_unknown = false;   // a run of unknown characters gives one unknown token
+};
+
+class Bpe : public Algorithm {
+ public:
+  Bpe(const Vocab& vocab, PreTokenizer pre, Merges merges, BpeOptions options);
+  void encode(const Fragment& fragment, Output& out) const override;
+
+ private:
+  struct Session;
+  const Vocab& vocab_;
+  PreTokenizer pre_;
+  Merges merges_;
+  BpeOptions options_;
+  TokenId byte_ids_[256];  // byte level: of the stand-ins; else of <0xNN>
+};
+
+// Reads `tokenizer.ggml.merges`. Error(bad_file) naming the rule when one is not made of known tokens.
+Merges read_merges(const Vocab& vocab, const io::Metadata& metadata);
+
+}  // namespace hz::text::detail
