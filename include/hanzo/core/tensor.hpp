@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <type_traits>
 
 #include "hanzo/core/device.hpp"
 #include "hanzo/core/dtype.hpp"
@@ -52,7 +53,7 @@ class Tensor {
   std::byte* raw() const { return storage_->data + byte_offset_; }
   template <class T>
   T* data() const {
-    check_access(dtype_of<T>::value);
+    check_access(dtype_of<std::remove_const_t<T>>::value);
     return reinterpret_cast<T*>(raw());
   }
   // All elements of a contiguous tensor.
