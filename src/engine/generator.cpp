@@ -87,11 +87,11 @@ bool Generation::finish(FinishReason reason) {
   return !piece_.text.empty();
 }
 
-// The tokens that were asked for are there, or the context is full (the last token needs no position of its own).
+// The tokens that were asked for are there, or the context is full (prompt and answer together).
 bool Generation::at_limit() const {
   const auto generated = static_cast<std::int64_t>(ids_.size());
   return (options_.max_tokens >= 0 && generated >= options_.max_tokens) ||
-         static_cast<std::int64_t>(prompt_.size()) + generated > generator_->model_.context();
+         static_cast<std::int64_t>(prompt_.size()) + generated >= generator_->model_.context();
 }
 
 bool Generation::next() {

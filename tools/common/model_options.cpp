@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/common/model_options.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+
+#include "tools/common/meter.hpp"
+#include "tools/common/run.hpp"
+
+namespace hz::tools {
+
+ModelArgs::ModelArgs(CLI::App& app) {
+  app.add_option("-m,--model", file, "GGUF file (the first one of a split set)");
+  app.add_option("-c,--ctx", context, "context in tokens; 0: the smaller of the model's and 4096")->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 31));
+  app.add_option("-t,--threads", threads, "threads; 0: the physical cores that the process may use")->check(CLI::Range(0, 4096));
+  app.add_option("--ub,--ubatch", ubatch, "prompt tokens evaluated at a time")->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))->capture_default_str();
+  add_choice(app, "--kv", kv, {"f16", "f32", "q8_0"}, "element type of the KV cache");
+  add_choice(app, "--activations", activations, {"int8", "f32"}, "how products with quantized weights read their input");
+  app.add_option("--device", device, "backend (--list-devices names them)")->capture_default_str();
+  app.add_flag("--no-pack", no_pack, "use the weights as they lie in the file, without packed panels");
+  app.add_flag("--no-mmap", no_mmap, "read the file into memory instead of mapping it");
+  app.add_option("--pre", pre, "pre-tokenizer to use in place of the file's");
+}
+
+Model load_model(const ModelArgs& args, Console& console) {
+  if (args.file.empty()) throw Error(ErrorKind::usage, "no model given", "", "name a GGUF file with -m");
+  const auto begin = std::chrono::steady_clock::now();
+  LoadOptions options;
+  options.device = args.device;
+  options.threads = args.threads;
+  if (const char* isa = std::getenv("HANZO_ISA")) options.isa = isa;
+  options.pack = !args.no_pack;
+  options.kv = args.kv == "f32" ? KvKind::f32 : args.kv == "q8_0" ? KvKind::q8_0 : KvKind::f16;
+  options.activations = args.activations == "f32" ? nn::Activations::f32 : nn::Activations::int8;
+  options.context = args.context;
+  options.read_mode = args.no_mmap ? io::ReadMode::read : io::ReadMode::map;
+  options.progress = console.progress();
+  Model model = Model::load(args.file, options);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  console.note(fmt::format("loaded {} ({}) in {:.2f} s on {}: {}", args.file, bytes_text(static_cast<double>(model.file().total_bytes())), seconds, model.backend().name(),
+                           model.backend().description()));
+  return model;
+}
+
+}  // namespace hz::tools

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options by which every tool names and loads a model.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <hanzo/model/model.hpp>
+#include <string>
+
+#include "tools/common/console.hpp"
+
+namespace hz::tools {
+
+struct ModelArgs {
+  std::string file, device = "cpu", kv = "f16", activations = "int8", pre;
+  std::int64_t context = 0, ubatch = 512;
+  int threads = 0;
+  bool no_pack = false, no_mmap = false;
+
+  explicit ModelArgs(CLI::App& app);
+};
+
+// Loads args.file, showing progress. Environment: HANZO_ISA forces an instruction set.
+Model load_model(const ModelArgs& args, Console& console);
+
+}  // namespace hz::tools

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/common/prompt.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace hz::tools {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+
+std::string read_fd(int fd, const std::string& name, const Console& console) {
+  std::string s;
+  char buffer[65536];
+  for (;;) {
+    const ssize_t n = ::read(fd, buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) {
+      if (console.stop_token().stop_requested()) throw Error(ErrorKind::cancelled, "stopped while reading " + name);
+      continue;
+    }
+    if (n < 0) throw Error(ErrorKind::io, "cannot read " + name + ": " + std::string(std::strerror(errno)), name);
+    if (n == 0) return s;
+    s.append(buffer, static_cast<std::size_t>(n));
+    if (s.size() > kMostBytes) throw Error(ErrorKind::usage, name + " holds more than 1 GiB", name, "a prompt must fit the context");
+  }
+}
+
+// A pipe, file or socket that was given as stdin: never a terminal, nor a device such as /dev/null's absence.
+bool stdin_is_piped() {
+  struct stat st {};
+  if (::isatty(0) || ::fstat(0, &st) != 0) return false;
+  return S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode);
+}
+
+std::string read_file(const std::string& name) {
+  std::ifstream in(name, std::ios::binary);
+  if (!in) throw Error(ErrorKind::bad_file, "cannot open " + name + ": " + std::string(std::strerror(errno)), name);
+  std::string s(std::istreambuf_iterator<char>(in), {});
+  if (in.bad()) throw Error(ErrorKind::io, "cannot read " + name, name);
+  return s;
+}
+
+}  // namespace
+
+PromptArgs::PromptArgs(CLI::App& app) {
+  text_given = app.add_option("-p,--prompt", text, "prompt; - reads it from stdin");
+  file_given = app.add_option("-f,--file", file, "file that holds the prompt");
+  text_given->excludes(file_given);
+}
+
+std::string read_prompt(const PromptArgs& args, Console& console) {
+  const bool dash = args.text_given->count() > 0 && args.text == "-";
+  if (dash) return read_fd(0, "stdin", console);
+  std::string prompt = args.file_given->count() > 0 ? read_file(args.file) : args.text;
+  const bool given = args.text_given->count() > 0 || args.file_given->count() > 0;
+  if (stdin_is_piped()) {
+    const std::string piped = read_fd(0, "stdin", console);
+    if (!piped.empty()) prompt += (prompt.empty() || prompt.back() == '\n' ? "" : "\n") + piped;
+    if (given || !piped.empty()) return prompt;
+  }
+  if (!given) throw Error(ErrorKind::usage, "no prompt", "", "give one with -p TEXT, -f FILE or through a pipe");
+  return prompt;
+}
+
+std::vector<std::int32_t> parse_ids(const std::string& text) {
+  std::string list = text;
+  if (text.find_first_not_of("0123456789, \t\n") != std::string::npos) list = read_file(text);
+  std::vector<std::int32_t> ids;
+  const char *at = list.data(), *end = at + list.size();
+  while (at < end) {
+    if (*at == ',' || *at == ' ' || *at == '\n' || *at == '\t' || *at == '\r') {
+      ++at;
+      continue;
+    }
+    std::int32_t id = 0;
+    const auto [next, error] = std::from_chars(at, end, id);
+    if (error != std::errc() || id < 0) throw Error(ErrorKind::usage, "--ids: '" + std::string(at, std::min<std::ptrdiff_t>(end - at, 20)) + "' is no token id", "", "write ids as 1,2,3");
+    ids.push_back(id);
+    at = next;
+  }
+  if (ids.empty()) throw Error(ErrorKind::usage, "--ids holds no token id");
+  return ids;
+}
+
+}  // namespace hz::tools

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a prompt comes from: -p, -f, and what is piped in.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/common/console.hpp"
+
+namespace hz::tools {
+
+struct PromptArgs {
+  std::string text, file;
+  CLI::Option *text_given = nullptr, *file_given = nullptr;
+  explicit PromptArgs(CLI::App& app);
+};
+
+// The prompt: -p or -f, then what a pipe holds; a pipe alone is the prompt. Throws usage when there is none.
+std::string read_prompt(const PromptArgs& args, Console& console);
+// "1,2,3" (commas or blanks), or the name of a file that holds such a list.
+std::vector<std::int32_t> parse_ids(const std::string& text);
+
+}  // namespace hz::tools

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// hz-run: one good answer from a GGUF.
+#include <fmt/format.h>
+#include <hanzo/hanzo.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tools/common/model_options.hpp"
+#include "tools/common/prompt.hpp"
+#include "tools/common/run.hpp"
+#include "tools/hz-run-files.hpp"
+
+namespace hz::tools {
+namespace {
+
+struct RunArgs {
+  ModelArgs model;
+  PromptArgs prompt;
+  std::string ids, system, logits_out;
+  std::int64_t max_tokens = -1;
+  GenerateOptions sampling;
+  std::uint64_t seed = 0;
+  CLI::Option* seed_given = nullptr;
+  bool raw = false, json = false, info = false, tokens = false, hash = false, list_devices = false;
+
+  explicit RunArgs(CLI::App& app) : model(app), prompt(app) {
+    app.add_option("-n,--max-tokens", max_tokens, "tokens to generate; 0 evaluates only, -1 until the turn or the context ends")->check(CLI::Range(std::int64_t{-1}, std::int64_t{1} << 40));
+    app.add_option("--temp", sampling.temperature, "temperature; 0 is greedy")->capture_default_str();
+    app.add_option("--top-k", sampling.top_k, "keep the k most likely tokens; 0 is off")->capture_default_str();
+    app.add_option("--top-p", sampling.top_p, "keep the most likely tokens up to this probability")->check(CLI::Range(0.0, 1.0))->capture_default_str();
+    app.add_option("--min-p", sampling.min_p, "drop tokens below this share of the best one's probability")->check(CLI::Range(0.0, 1.0))->capture_default_str();
+    seed_given = app.add_option("--seed", seed, "seed of the random numbers; printed when not given");
+    app.add_option("--system", system, "system message");
+    app.add_option("--ids", ids, "token ids in place of a prompt: 1,2,3 or a file of ids");
+    app.add_flag("--raw", raw, "no chat template: the prompt is continued as it is");
+    app.add_flag("--json", json, "one JSON object on stdout");
+    app.add_flag("--info", info, "print metadata, tensors, types, sizes, template and tokenizer");
+    app.add_flag("--tokens", tokens, "print the final token ids and pieces");
+    app.add_flag("--logits-hash", hash, "print the SHA-256 of the logits of all prompt positions");
+    app.add_option("--logits", logits_out, "write the logits of all prompt positions to this .npy file");
+    app.add_flag("--list-devices", list_devices, "print the backends of this build");
+  }
+};
+
+std::vector<std::int32_t> prompt_ids(const RunArgs& args, const Generator& gen, Console& console) {
+  if (!args.ids.empty()) return parse_ids(args.ids);
+  const std::string text = read_prompt(args.prompt, console);
+  if (args.raw) return gen.complete_ids(text);
+  std::vector<ChatMessage> messages;
+  if (!args.system.empty()) messages.push_back({"system", args.system});
+  messages.push_back({"user", text});
+  return gen.chat_ids(messages);
+}
+
+void print_tokens(const Generator& gen, std::span<const std::int32_t> ids, bool as_json, Console& console) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const std::int32_t id : ids) {
+    const std::string piece = gen.has_tokenizer() ? std::string(gen.tokenizer().piece(id)) : "";
+    if (as_json) list.push_back({{"id", id}, {"piece", piece}});
+    else console.print(fmt::format("{}\t{}\n", id, nlohmann::json(piece).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
+  }
+  if (as_json) console.json({{"tokens", list}});
+}
+
+void summary(const Generation& g, Console& console) {
+  const GenerationStats& s = g.stats();
+  const auto rate = [](std::int64_t n, double t) { return t > 0 ? static_cast<double>(n) / t : 0.0; };
+  console.note(fmt::format("prompt {} tokens, {:.1f} tokens/s; answer {} tokens, {:.1f} tokens/s; seed {}; finish: {}", s.prompt_tokens,
+                           rate(s.prompt_tokens, s.prompt_seconds), s.generated_tokens, rate(s.generated_tokens - 1, s.decode_seconds), g.seed(), name_of(g.finish_reason())));
+}
+
+int answer(const RunArgs& args, Generator& gen, std::vector<std::int32_t> ids, Console& console) {
+  GenerateOptions options = args.sampling;
+  options.max_tokens = args.max_tokens;
+  options.stop = console.stop_token();
+  if (args.seed_given->count() > 0) options.seed = args.seed;
+  Generation g = gen.generate(std::move(ids), options);
+  std::string text;
+  for (const Piece& piece : g) {
+    if (args.json) text += piece.text;
+    else console.stream(gen.has_tokenizer() ? piece.text : fmt::format("{} ", piece.id));
+  }
+  if (args.json)
+    console.json({{"text", text}, {"ids", g.ids()}, {"finish_reason", name_of(g.finish_reason())}, {"seed", g.seed()},
+                  {"usage", {{"prompt_tokens", g.stats().prompt_tokens}, {"completion_tokens", g.stats().generated_tokens}}},
+                  {"timings", {{"prompt_seconds", g.stats().prompt_seconds}, {"decode_seconds", g.stats().decode_seconds}}}});
+  else if (g.ids().size() > 0) console.stream("\n");
+  summary(g, console);
+  return g.finish_reason() == FinishReason::interrupted ? kInterrupted : kOk;
+}
+
+int run_model(const RunArgs& args, Console& console) {
+  if (args.info) return print_info(args.model.file, args.json, console);
+  Model model = load_model(args.model, console);
+  Generator gen(model, {.ubatch = args.model.ubatch, .pre = args.model.pre});
+  std::vector<std::int32_t> ids = prompt_ids(args, gen, console);
+  if (!args.logits_out.empty()) write_logits(model, ids, args.model.ubatch, args.logits_out, console.progress());
+  if (args.tokens) print_tokens(gen, ids, args.json, console);
+  if (args.hash) console.print(logits_hash(model, ids, args.model.ubatch, console.progress()) + "\n");
+  if (args.tokens || args.hash || !args.logits_out.empty()) return kOk;
+  return answer(args, gen, std::move(ids), console);
+}
+
+int list_all_devices(Console& console) {
+  for (const BackendInfo& b : list_backends()) console.print(fmt::format("{}\t{}\n", b.name, b.description));
+  return kOk;
+}
+
+}  // namespace
+}  // namespace hz::tools
+
+int main(int argc, char** argv) {
+  return hz::tools::run("hz-run", argc, argv, [](CLI::App& app) {
+    app.description("Answers a prompt with a model from a GGUF file.");
+    auto args = std::make_shared<hz::tools::RunArgs>(app);
+    return [args](hz::tools::Console& console) { return args->list_devices ? hz::tools::list_all_devices(console) : hz::tools::run_model(*args, console); };
+  });
+}
