@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hanzo/core/checked.hpp"
+#include "hanzo/core/near_names.hpp"
 #include "hanzo/quant/visit.hpp"
 #include "src/quant/encoders.hpp"  // generated: encoder_of(WType)
 
@@ -46,20 +47,6 @@ std::string lower(std::string_view s) {
   return r;
 }
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({change, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 }  // namespace
 
 std::span<const FormatInfo> formats() { return table().rows; }
@@ -92,12 +79,11 @@ std::size_t row_bytes(WType type, std::int64_t n) {
 }
 
 std::string near_names(std::string_view name) {
-  std::vector<std::pair<std::size_t, std::string_view>> by_distance;
+  std::vector<std::string_view> names;
   for (const FormatInfo& f : formats())
-    if (f.weight) by_distance.emplace_back(edit_distance(lower(f.name), lower(name)), f.name);
-  std::stable_sort(by_distance.begin(), by_distance.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    if (f.weight) names.push_back(f.name);
   std::string s;
-  for (std::size_t i = 0; i < std::min<std::size_t>(4, by_distance.size()); ++i) s += (i ? ", " : "") + std::string(by_distance[i].second);
+  for (const std::string_view n : nearest(name, names, 4)) s += (s.empty() ? "" : ", ") + std::string(n);
   return s;
 }
 

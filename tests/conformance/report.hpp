@@ -32,6 +32,8 @@ class Account : public Report {
   std::size_t passed() const { return passed_; }
   const std::vector<Failure>& failures() const { return failures_; }
   std::size_t skipped() const { return skipped_; }
+  // Cases met, skipped ones and groups included.
+  std::size_t matched() const { return passed_ + failures_.size() + skipped_; }
   // The failures in the order met, then the skips by group and reason, then `N passed, N failed, N skipped`.
   // names: how many case names to show for each reason.
   std::string text(std::size_t names) const;

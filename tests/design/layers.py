@@ -43,7 +43,7 @@ def resolve(root, file, target):
 def library_complaints(root, file, text):
     room = room_of(file)
     if room is None:
-        if file != pathlib.PurePath("include/hanzo/hanzo.hpp"):
+        if file != pathlib.PurePath("include/hanzo/hanzo.hpp.in"):  # the umbrella, generated
             yield f"{file}: lies in no room"
         return
     if room not in LEFT:

@@ -57,6 +57,16 @@ def compiled_complaints(root, build):
             yield f"{file}: compiled by no target"
 
 
+def umbrella_complaints(root, build):
+    """hanzo.hpp is generated when the build is configured; a stale one lacks a header."""
+    umbrella = build / "include/hanzo/hanzo.hpp"
+    text = umbrella.read_text() if umbrella.exists() else ""
+    for header in sorted((root / "include/hanzo").glob("*/*.hpp")):
+        name = f"hanzo/{header.parent.name}/{header.name}"
+        if header.parent.name != "interop" and f'"{name}"' not in text:
+            yield f"hanzo.hpp lacks {name}: run meson setup --reconfigure"
+
+
 def main():
     args = checks.arguments(__doc__, (["--build"], {"type": pathlib.Path}), (["--all-built"], {"action": "store_true"}))
     root = args.root
@@ -82,6 +92,8 @@ def main():
     build_text = (root / "src/quant/meson.build").read_text()
     result.case("every encoder belongs to a format", (f"src/quant/encode/{e}.cpp: no format {e} and not named in src/quant/meson.build"
                                                       for e in sorted(encoders - formats) if f"{e}.cpp" not in build_text))
+    if args.build:
+        result.case("hanzo.hpp includes every public header", umbrella_complaints(root, args.build))
     if args.build and args.all_built:
         result.case("every source is compiled", compiled_complaints(root, args.build))
     elif args.build:
