@@ -20,6 +20,7 @@
 #include "hanzo/quant/qact.hpp"
 #include "hanzo/quant/qtensor.hpp"
 #include "hanzo/quant/visit.hpp"
+#include "hanzo/text/chat_template.hpp"
 #include "hanzo/text/stream_decoder.hpp"
 #include "hanzo/text/tokenizer.hpp"
 #include "hanzo/text/utf8.hpp"

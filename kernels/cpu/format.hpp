@@ -26,6 +26,8 @@ struct FormatKernels {
   void (*tile)(const IntPanel& panel, const ActRow* x, std::int64_t first_block, int tokens, float* const* y, bool carry);
   // Few tokens straight from the packed panel: y[t] [16].
   void (*matvec_packed)(const std::byte* panel, std::int64_t k, const ActRow* x, int tokens, float* const* y);
+  // Float formats: one token against `panels` consecutive packed panels; y [panels * 16].
+  void (*float_matvec)(const std::byte* first, std::size_t panel_bytes, int panels, std::int64_t k, const float* x, float* y);
   // Few tokens straight from GGUF bytes: y[t][row] for `count` rows.
   void (*matvec_rows)(const std::byte* rows, std::size_t stride, std::int64_t count, std::int64_t k, const ActRow* x, int tokens, float* const* y);
 };

@@ -129,6 +129,22 @@ constexpr FormatKernels make_format() {
     f.expand = &expand<W>;
     f.tile = &tile<W>;
     f.matvec_rows = &matvec_rows<W>;
+    if constexpr (requires { W::kBits; }) {
+      f.packed_unit = W::kElems;
+      f.packed_bytes = PanelLayout<W>::kBytes;
+      f.pack = &pack<W>;
+      f.unpack = &unpack<W>;
+      f.expand_packed = &expand_packed<W>;
+      f.expand_float_packed = &expand_float_packed<W>;
+      f.matvec_packed = &matvec_packed<W>;
+    }
+  } else {
+    f.packed_unit = 1;
+    f.packed_bytes = 16 * sizeof(typename W::Block);
+    f.pack = &pack_floats<W>;
+    f.unpack = &unpack_floats<W>;
+    f.expand_float_packed = &expand_floats_packed<W>;
+    f.float_matvec = &float_matvec<W>;
   }
   return f;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "hanzo/engine/sample.hpp"
@@ -49,6 +50,30 @@ const text::Tokenizer& Generator::tokenizer() const {
 }
 
 std::vector<std::int32_t> Generator::complete_ids(std::string_view text) const { return tokenizer().encode(text, {.add_special = true, .parse_special = true}); }
+
+// Special tokens are looked for only in what the template itself wrote.
+std::vector<std::int32_t> Generator::chat_ids(const std::vector<ChatMessage>& messages) const {
+  const io::Metadata& meta = model_.file().metadata();
+  const auto source = meta.get<std::string>("tokenizer.chat_template");
+  if (!source)
+    throw Error(ErrorKind::unsupported, "the model has no chat template", meta.source(), "use --raw to continue the prompt as it is");
+  nlohmann::ordered_json variables = nlohmann::ordered_json::object();
+  const auto token = [&](const char* name, std::optional<text::TokenId> id) {
+    if (id) variables[name] = tokenizer().text(*id);
+  };
+  token("bos_token", tokenizer().bos());
+  token("eos_token", tokenizer().eos());
+  token("unk_token", tokenizer().unk());
+  token("pad_token", tokenizer().pad());
+  const auto rendered = text::ChatTemplate::parse(*source, "tokenizer.chat_template").render(messages, {.variables = &variables});
+  std::vector<text::Segment> segments;
+  for (const text::TextPiece& p : rendered.pieces)
+    segments.push_back({std::string_view(rendered.text).substr(p.begin, p.end - p.begin), p.from_template});
+  std::vector<std::int32_t> ids = tokenizer().encode_segments(segments, true);
+  const auto bos = tokenizer().bos();  // once, when the template writes it too
+  if (bos && ids.size() > 1 && ids[0] == *bos && ids[1] == *bos) ids.erase(ids.begin());
+  return ids;
+}
 
 Tensor Generator::evaluate(std::span<const std::int32_t> ids, const std::stop_token& stop) {
   const auto step = static_cast<std::size_t>(std::max<std::int64_t>(1, options_.ubatch));

@@ -2,6 +2,8 @@
 // QTensor: rows of blocks, decoded and checked through visit().
 #include "hanzo/quant/qtensor.hpp"
 
+#include <sys/mman.h>
+
 #include "hanzo/core/checked.hpp"
 #include "hanzo/quant/format/decode.h"
 #include "hanzo/quant/visit.hpp"
@@ -53,6 +55,14 @@ std::int64_t QTensor::first_bad_row(std::int64_t begin, std::int64_t end) const 
     }
     return -1;
   });
+}
+
+void QTensor::release_pages() const {
+  if (!body_->storage->mapped) return;
+  constexpr std::uintptr_t kPage = 4096;
+  const auto begin = (reinterpret_cast<std::uintptr_t>(bytes().data()) + kPage - 1) / kPage * kPage;
+  const auto end = (reinterpret_cast<std::uintptr_t>(bytes().data()) + nbytes()) / kPage * kPage;
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 QTensor quantize(const Tensor& weights, WType type, std::span<const float> importance) {

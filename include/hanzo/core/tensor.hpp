@@ -19,6 +19,7 @@ struct Storage {
   std::byte* data = nullptr;
   std::size_t bytes = 0;
   bool host = true;
+  bool mapped = false;  // pages of a file, which the system may drop and read again
   std::shared_ptr<void> owner;
 };
 

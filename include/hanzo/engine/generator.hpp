@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "hanzo/model/model.hpp"
+#include "hanzo/text/chat_template.hpp"
 #include "hanzo/text/tokenizer.hpp"
 
 namespace hz {
@@ -90,9 +91,7 @@ class Generation {
   GenerationStats stats_;
 };
 
-struct ChatMessage {
-  std::string role, content;
-};
+using ChatMessage = text::ChatMessage;
 
 struct GeneratorOptions {
   std::int64_t ubatch = 512;  // prompt tokens evaluated at a time; changes speed and memory, never a bit

@@ -43,6 +43,9 @@ class QTensor {
   // Index of the first row with a NaN or infinite scale or weight, or -1. Reads every block.
   std::int64_t first_bad_row(std::int64_t begin, std::int64_t end) const;
 
+  // Tells the system that mapped bytes of the file are not needed for now; they come back from it when read.
+  void release_pages() const;
+
   // The packed form, made by `make` on the first call; later calls return the same one. Thread-safe.
   template <class Make>
   PackedForm* packed(Make&& make) const {

@@ -45,8 +45,14 @@ HZ_FN Mask less(V a, V b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
 HZ_FN V select(Mask m, V yes, V no) { return _mm256_blendv_ps(no, yes, m); }
 
 HZ_FN VI load_i(const int32_t* p) { return _mm256_loadu_si256((const __m256i*)p); }
+HZ_FN void store_i(int32_t* p, VI v) { _mm256_storeu_si256((__m256i*)p, v); }
 HZ_FN VI set1_i(int32_t i) { return _mm256_set1_epi32(i); }
 HZ_FN VI add_i(VI a, VI b) { return _mm256_add_epi32(a, b); }
+HZ_FN VI sub_i(VI a, VI b) { return _mm256_sub_epi32(a, b); }
+HZ_FN VI shl_by(VI a, int n) { return _mm256_sll_epi32(a, _mm_cvtsi32_si128(n)); }
+HZ_FN VI shr_by(VI a, int n) { return _mm256_srl_epi32(a, _mm_cvtsi32_si128(n)); }
+HZ_FN VI sign_i(VI a) { return _mm256_srai_epi32(a, 31); }
+HZ_FN VI load_u16(const uint16_t* p) { return _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i*)p)); }
 HZ_FN VI mul_i(VI a, VI b) { return _mm256_mullo_epi32(a, b); }
 HZ_FN V to_float(VI a) { return _mm256_cvtepi32_ps(a); }
 HZ_FN VI to_int(V a) { return _mm256_cvtps_epi32(a); }
@@ -98,6 +104,9 @@ HZ_FN Codes or_codes(Codes a, Codes b) { return _mm256_or_si256(a, b); }
 HZ_FN Codes lookup_codes(Codes c, const uint8_t* table) {
   return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i*)table)), c);
 }
+
+HZ_FN VI code_lanes(Codes c) { return c; }  // the four bytes of a row as one integer
+HZ_FN void prefetch(const void* p) { _mm_prefetch((const char*)p, _MM_HINT_T0); }
 
 // Pairs of products are summed in int16 for as long as they cannot saturate, then widened.
 // Top above 128 cannot be held by one maddubs at all: the code is split into its two nibbles.

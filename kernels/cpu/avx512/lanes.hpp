@@ -41,8 +41,14 @@ HZ_FN Mask less(V a, V b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 HZ_FN V select(Mask m, V yes, V no) { return _mm512_mask_blend_ps(m, no, yes); }
 
 HZ_FN VI load_i(const int32_t* p) { return _mm512_loadu_si512(p); }
+HZ_FN void store_i(int32_t* p, VI v) { _mm512_storeu_si512(p, v); }
 HZ_FN VI set1_i(int32_t i) { return _mm512_set1_epi32(i); }
 HZ_FN VI add_i(VI a, VI b) { return _mm512_add_epi32(a, b); }
+HZ_FN VI sub_i(VI a, VI b) { return _mm512_sub_epi32(a, b); }
+HZ_FN VI shl_by(VI a, int n) { return _mm512_sll_epi32(a, _mm_cvtsi32_si128(n)); }
+HZ_FN VI shr_by(VI a, int n) { return _mm512_srl_epi32(a, _mm_cvtsi32_si128(n)); }
+HZ_FN VI sign_i(VI a) { return _mm512_srai_epi32(a, 31); }
+HZ_FN VI load_u16(const uint16_t* p) { return _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i*)p)); }
 HZ_FN VI mul_i(VI a, VI b) { return _mm512_mullo_epi32(a, b); }
 HZ_FN V to_float(VI a) { return _mm512_cvtepi32_ps(a); }
 HZ_FN VI to_int(V a) { return _mm512_cvtps_epi32(a); }
@@ -78,6 +84,9 @@ HZ_FN Codes or_codes(Codes a, Codes b) { return _mm512_or_si512(a, b); }
 HZ_FN Codes lookup_codes(Codes c, const uint8_t* table) {
   return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i*)table)), c);
 }
+
+HZ_FN VI code_lanes(Codes c) { return c; }  // the four bytes of a row as one integer
+HZ_FN void prefetch(const void* p) { _mm_prefetch((const char*)p, _MM_HINT_T0); }
 
 template <int Top>
 struct Dot {

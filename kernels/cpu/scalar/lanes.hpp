@@ -49,8 +49,14 @@ HZ_FN Mask less(V a, V b) { return a < b; }
 HZ_FN V select(Mask m, V yes, V no) { return m ? yes : no; }
 
 HZ_FN VI load_i(const int32_t* p) { return *p; }
+HZ_FN void store_i(int32_t* p, VI v) { *p = v; }
 HZ_FN VI set1_i(int32_t i) { return i; }
 HZ_FN VI add_i(VI a, VI b) { return (int32_t)((uint32_t)a + (uint32_t)b); }
+HZ_FN VI sub_i(VI a, VI b) { return (int32_t)((uint32_t)a - (uint32_t)b); }
+HZ_FN VI shl_by(VI a, int n) { return (int32_t)((uint32_t)a << n); }
+HZ_FN VI shr_by(VI a, int n) { return (int32_t)((uint32_t)a >> n); }
+HZ_FN VI sign_i(VI a) { return a < 0 ? -1 : 0; }
+HZ_FN VI load_u16(const uint16_t* p) { return *p; }
 HZ_FN VI mul_i(VI a, VI b) { return (int32_t)((uint32_t)a * (uint32_t)b); }
 HZ_FN V to_float(VI a) { return (float)a; }
 HZ_FN VI to_int(V a) { return (int32_t)a; }  // a is integral and small
@@ -101,6 +107,9 @@ HZ_FN Codes lookup_codes(Codes c, const uint8_t* table) {  // table[16], c < 16 
   for (int i = 0; i < 4; ++i) r |= (uint32_t)table[(c >> (8 * i)) & 15] << (8 * i);
   return r;
 }
+
+HZ_FN VI code_lanes(Codes c) { return (VI)c; }  // the four bytes of a row as one integer
+HZ_FN void prefetch(const void* p) { __builtin_prefetch(p); }
 
 // Exact dot products of four. Top: largest code, which bounds how long a set may stay in narrow integers.
 template <int Top>

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "src/backend/cpu/cpu.hpp"
+#include "src/backend/cpu/panels.hpp"
 
 namespace hz::cpu {
 namespace {
@@ -18,6 +19,7 @@ struct Rows {
   const std::byte* data;
   std::size_t stride;
   std::int64_t rows, cols;
+  const Panels* panels;  // the packed form, or null
 };
 
 std::uint32_t dense_type(DType t) {
@@ -72,38 +74,58 @@ class PanelJob {
     for (std::int64_t t = 0; t < tokens_; ++t)
       s.y[static_cast<std::size_t>(t)] = count < 16 ? s.edge.data() + t * 16 : y_ + t * ldy_ + first;
     const std::byte* rows = w_.data + static_cast<std::size_t>(first) * w_.stride;
-    if (x_ != nullptr) run_float(s, rows, count);
-    else run_int(s, rows, count);
+    if (x_ != nullptr) run_float(s, rows, first, count);
+    else run_int(s, rows, first, count);
     if (count < 16)
       for (std::int64_t t = 0; t < tokens_; ++t) std::memcpy(y_ + t * ldy_ + first, s.edge.data() + t * 16, static_cast<std::size_t>(count) * 4);
   }
 
-  // Few tokens: rows [begin, end) straight from their bytes.
+  // Few tokens: rows [begin, end), begin a multiple of 16.
   void run_rows(std::int64_t begin, std::int64_t end) const {
     Scratch& s = scratch();
+    if (w_.panels != nullptr) return run_panels(s, begin, end);
     s.y.resize(static_cast<std::size_t>(tokens_));
     for (std::int64_t t = 0; t < tokens_; ++t) s.y[static_cast<std::size_t>(t)] = y_ + t * ldy_ + begin;
     w_.kernels->matvec_rows(w_.data + static_cast<std::size_t>(begin) * w_.stride, w_.stride, end - begin, w_.cols, acts_.data(),
                             static_cast<int>(tokens_), s.y.data());
   }
   std::int64_t rows() const { return w_.rows; }
-  bool by_rows() const { return x_ == nullptr && tokens_ <= kFewTokens; }
+  bool by_rows() const { return x_ == nullptr ? tokens_ <= kFewTokens : (tokens_ == 1 && w_.panels != nullptr && w_.kernels->floating); }
   void set_tile(void (*tile)(const float*, const float* const*, std::int64_t, int, float* const*, bool)) { float_tile_ = tile; }
 
  private:
-  void run_int(Scratch& s, const std::byte* rows, int count) const {
+  void run_panels(Scratch& s, std::int64_t begin, std::int64_t end) const {
+    const std::int64_t whole = end / 16 * 16;
+    s.edge.resize(static_cast<std::size_t>(tokens_) * 16);
+    s.y.resize(static_cast<std::size_t>(tokens_));
+    if (x_ != nullptr && whole > begin)
+      w_.kernels->float_matvec(w_.panels->at(begin / 16), w_.panels->panel_bytes, static_cast<int>((whole - begin) / 16), w_.cols, x_, y_ + begin);
+    for (std::int64_t row = x_ != nullptr ? whole : begin; row < end; row += 16) {
+      const bool edge = row + 16 > w_.rows;
+      for (std::int64_t t = 0; t < tokens_; ++t) s.y[static_cast<std::size_t>(t)] = edge ? s.edge.data() + t * 16 : y_ + t * ldy_ + row;
+      if (x_ != nullptr) w_.kernels->float_matvec(w_.panels->at(row / 16), w_.panels->panel_bytes, 1, w_.cols, x_, s.y[0]);
+      else w_.kernels->matvec_packed(w_.panels->at(row / 16), w_.cols, acts_.data(), static_cast<int>(tokens_), s.y.data());
+      if (edge)
+        for (std::int64_t t = 0; t < tokens_; ++t)
+          std::memcpy(y_ + t * ldy_ + row, s.edge.data() + t * 16, static_cast<std::size_t>(w_.rows - row) * 4);
+    }
+  }
+  void run_int(Scratch& s, const std::byte* rows, std::int64_t first, int count) const {
     IntPanel panel = s.panel();
     for (std::int64_t k = 0; k < w_.cols; k += kSlab) {
-      w_.kernels->expand(rows, w_.stride, count, k, std::min(w_.cols, k + kSlab), panel);
+      const std::int64_t end = std::min(w_.cols, k + kSlab);
+      if (w_.panels != nullptr) w_.kernels->expand_packed(w_.panels->at(first / 16), k, end, panel);
+      else w_.kernels->expand(rows, w_.stride, count, k, end, panel);
       w_.kernels->tile(panel, acts_.data(), k / w_.kernels->step, static_cast<int>(tokens_), s.y.data(), k > 0);
     }
   }
-  void run_float(Scratch& s, const std::byte* rows, int count) const {
+  void run_float(Scratch& s, const std::byte* rows, std::int64_t first, int count) const {
     s.floats.resize(static_cast<std::size_t>(kSlab) * 16);
     s.x.resize(static_cast<std::size_t>(tokens_));
     for (std::int64_t k = 0; k < w_.cols; k += kSlab) {
       const std::int64_t end = std::min(w_.cols, k + kSlab);
-      w_.kernels->expand_float(rows, w_.stride, count, k, end, s.floats.data());
+      if (w_.panels != nullptr) w_.kernels->expand_float_packed(w_.panels->at(first / 16), k, end, s.floats.data());
+      else w_.kernels->expand_float(rows, w_.stride, count, k, end, s.floats.data());
       for (std::int64_t t = 0; t < tokens_; ++t) s.x[static_cast<std::size_t>(t)] = x_ + t * w_.cols + k;
       float_tile_(s.floats.data(), s.x.data(), end - k, static_cast<int>(tokens_), s.y.data(), k > 0);
     }
@@ -117,23 +139,24 @@ class PanelJob {
   void (*float_tile_)(const float*, const float* const*, std::int64_t, int, float* const*, bool) = nullptr;
 };
 
-Rows rows_of(const CpuKernels& kernels, const LinearJob& job) {
+Rows rows_of(const CpuKernels& kernels, const LinearJob& job, bool pack, int threads) {
   if (job.dense != nullptr)
     return {kernels.format(dense_type(job.dense->dtype())), job.dense->raw(), static_cast<std::size_t>(job.dense->cols()) * size_of(job.dense->dtype()),
-            job.dense->rows(), job.dense->cols()};
-  return {kernels.format(static_cast<std::uint32_t>(job.w->wtype())), job.w->bytes().data(), job.w->row_bytes(), job.w->rows(), job.w->cols()};
+            job.dense->rows(), job.dense->cols(), nullptr};
+  const FormatKernels* format = kernels.format(static_cast<std::uint32_t>(job.w->wtype()));
+  return {format, job.w->bytes().data(), job.w->row_bytes(), job.w->rows(), job.w->cols(), pack ? panels_of(*job.w, *format, threads) : nullptr};
 }
 
 }  // namespace
 
 void CpuBackend::linear(std::span<const LinearJob> jobs) {
   const IeeeMode mode;
-  constexpr std::int64_t kPanel = 16, kRowChunk = 32;
+  constexpr std::int64_t kPanel = 16, kRowChunk = 64;
   std::vector<PanelJob> work;
   std::vector<std::int64_t> ends;  // running count of work items
   std::int64_t total = 0, macs = 0;
   for (const LinearJob& job : jobs) {
-    const Rows w = rows_of(kernels_, job);
+    const Rows w = rows_of(kernels_, job, pack_, threads_);
     if (job.y->rows() == 0 || w.rows == 0) continue;
     work.emplace_back(w, job);
     work.back().set_tile(kernels_.float_tile);

@@ -15,7 +15,7 @@ void encode_mxfp4(const float* x, std::int64_t n, const float*, std::byte* out) 
     const float top = std::fabs(extreme(v, 32));
     // floor(log2(top)) - 2, biased; e = 0 also holds what lies below 2^-125.
     b.e = static_cast<std::uint8_t>(top > 0 ? std::max(std::ilogb(top) - 2 + 127, 0) : 0);
-    const float d = mxfp4::scale(b.e);
+    const float d = mxfp4::scales(b, 0).dw;
     for (int i = 0; i < 16; ++i)
       b.qs[i] = static_cast<std::uint8_t>(nearest_e2m1(v[i], d) | nearest_e2m1(v[i + 16], d) << 4);
   });

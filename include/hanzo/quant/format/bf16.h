@@ -12,7 +12,7 @@ struct bf16 {
   };
   static_assert(sizeof(Block) == 2);
   static constexpr int kElems = 1;
-  static constexpr bool kFloating = true, kWeight = true;
+  static constexpr bool kFloating = true, kWeight = true, kBrain = true;
 
   HZ_FN float value(Block b) { return bits_to_float((uint32_t)b.bits << 16); }
   HZ_FN bool finite(const Block& b) { return (b.bits & 0x7f80u) != 0x7f80u; }

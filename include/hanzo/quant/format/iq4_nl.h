@@ -20,14 +20,27 @@ struct iq4_nl {
   static constexpr int kElems = 32, kStep = 32, kLow = -127, kHigh = 113;
   static constexpr bool kFloating = false, kWeight = true, kSub = false;
   static constexpr Min kMin = Min::none;
+  static constexpr int kBits = 4;
+  static constexpr HeadRange kHead[] = {{0, 2, 2}};
 
-  HZ_FN void codes(const Block& b, int, int8_t* out) {
+  HZ_FN constexpr const auto& values() { return iq4_values(); }
+  HZ_FN void indices(const Block& b, int, uint8_t* out) {
+    const uint8_t* q = b.qs;
     for (int i = 0; i < 16; ++i) {
-      out[i] = iq4_values().at[b.qs[i] & 15];
-      out[i + 16] = iq4_values().at[b.qs[i] >> 4];
+      out[i] = q[i] & 15;
+      out[i + 16] = q[i] >> 4;
     }
   }
-  HZ_FN GroupScales scales(const Block& b, int) { return {.dw = half_value(b.d)}; }
+  HZ_FN void codes(const Block& b, int j, int8_t* out) {
+    uint8_t index[kStep];
+    indices(b, j, index);
+    for (int i = 0; i < kStep; ++i) out[i] = values().at[index[i]];
+  }
+  template <class A>
+  HZ_FN ScalesOf<typename A::F, typename A::I> scales_of(const A& a, int) {
+    return {.dw = a.half(0)};
+  }
+  HZ_FN GroupScales scales(const Block& b, int j) { return row_scales<iq4_nl>(b, j); }
   HZ_FN bool finite(const Block& b) { return half_finite(b.d); }
 };
 

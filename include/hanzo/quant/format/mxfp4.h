@@ -20,15 +20,29 @@ struct mxfp4 {
   static constexpr int kElems = 32, kStep = 32, kLow = -12, kHigh = 12;
   static constexpr bool kFloating = false, kWeight = true, kSub = false;
   static constexpr Min kMin = Min::none;
+  static constexpr int kBits = 4;
+  static constexpr HeadRange kHead[] = {{0, 1, 1}};
 
-  HZ_FN float scale(int e) { return bits_to_float(e < 2 ? 0x00200000u << e : (uint32_t)(e - 1) << 23); }
-  HZ_FN void codes(const Block& b, int, int8_t* out) {
+  HZ_FN constexpr const auto& values() { return e2m1_doubled(); }
+  HZ_FN void indices(const Block& b, int, uint8_t* out) {
+    const uint8_t* q = b.qs;
     for (int i = 0; i < 16; ++i) {
-      out[i] = e2m1_doubled().at[b.qs[i] & 15];
-      out[i + 16] = e2m1_doubled().at[b.qs[i] >> 4];
+      out[i] = q[i] & 15;
+      out[i + 16] = q[i] >> 4;
     }
   }
-  HZ_FN GroupScales scales(const Block& b, int) { return {.dw = scale(b.e)}; }
+  HZ_FN void codes(const Block& b, int j, int8_t* out) {
+    uint8_t index[kStep];
+    indices(b, j, index);
+    for (int i = 0; i < kStep; ++i) out[i] = values().at[index[i]];
+  }
+  template <class A>
+  HZ_FN ScalesOf<typename A::F, typename A::I> scales_of(const A& a, int) {
+    // 2^(e - 128): subnormal for e < 2
+    const auto e = a.u8(0), tiny = A::negative(e - 2);
+    return {.dw = A::from_bits((tiny & ((e + 1) << 21)) | (~tiny & ((e - 1) << 23)))};
+  }
+  HZ_FN GroupScales scales(const Block& b, int j) { return row_scales<mxfp4>(b, j); }
   HZ_FN bool finite(const Block& b) {
     if (b.e < 253) return true;
     const int limit = b.e == 253 ? 8 : b.e == 254 ? 4 : 0;  // |doubled value| * 2^(e - 128) >= 2^128 from here

@@ -17,21 +17,30 @@ struct nvfp4 {
   static constexpr int kElems = 64, kStep = 16, kLow = -12, kHigh = 12;
   static constexpr bool kFloating = false, kWeight = true, kSub = false;
   static constexpr Min kMin = Min::none;
+  static constexpr int kBits = 4;
+  static constexpr HeadRange kHead[] = {{0, 4, 1}};
 
-  // Half of the UE4M3 value: m * 2^-10, or 2^(e - 8) * (1 + m / 8) from e = 1 on.
-  HZ_FN float scale(int code) {
-    const int e = (code >> 3) & 15, m = code & 7;
-    if ((code & 127) == 127) return 0;
-    return e == 0 ? (float)m * 0.0009765625f : bits_to_float((uint32_t)(e + 119) << 23 | (uint32_t)m << 20);
-  }
-  HZ_FN void codes(const Block& b, int j, int8_t* out) {
+  HZ_FN constexpr const auto& values() { return e2m1_doubled(); }
+  HZ_FN void indices(const Block& b, int j, uint8_t* out) {
     const uint8_t* q = b.qs + 8 * j;
     for (int i = 0; i < 8; ++i) {
-      out[i] = e2m1_doubled().at[q[i] & 15];
-      out[i + 8] = e2m1_doubled().at[q[i] >> 4];
+      out[i] = q[i] & 15;
+      out[i + 8] = q[i] >> 4;
     }
   }
-  HZ_FN GroupScales scales(const Block& b, int j) { return {.dw = scale(b.d[j])}; }
+  HZ_FN void codes(const Block& b, int j, int8_t* out) {
+    uint8_t index[kStep];
+    indices(b, j, index);
+    for (int i = 0; i < kStep; ++i) out[i] = values().at[index[i]];
+  }
+  template <class A>
+  HZ_FN ScalesOf<typename A::F, typename A::I> scales_of(const A& a, int j) {
+    // half of the UE4M3 value: m * 2^-10, or 2^(e - 8) * (1 + m / 8) from e = 1 on; code 127 is 0
+    const auto code = a.u8(j) & 127, e = code >> 3, m = code & 7, normal = A::negative(0 - e);
+    const auto bits = (normal & (((e + 119) << 23) | (m << 20)));
+    return {.dw = A::from_bits(bits & A::negative(code - 127)) + A::to_float(m & ~normal) * 0x1p-10f};
+  }
+  HZ_FN GroupScales scales(const Block& b, int j) { return row_scales<nvfp4>(b, j); }
   HZ_FN bool finite(const Block& b) {
     return (b.d[0] & 127) != 127 && (b.d[1] & 127) != 127 && (b.d[2] & 127) != 127 && (b.d[3] & 127) != 127;
   }

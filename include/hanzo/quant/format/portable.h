@@ -14,8 +14,13 @@
 //   codes(b, j, out)    the kStep integer weight values of group j (of kElems / kStep), offset, sign and
 //                       grid value included, sub-scale excluded
 //   scales(b, j)        the float scale and minimum and the integer sub-scales of group j
+//                       (packable formats write scales_of<A>(a, j) instead: the same for one row or for lanes of rows)
 //   finite(b)           false when a weight of the block is NaN or infinite, or a scale code is one that the
 //                       format forbids
+// Packable formats also say how a panel of sixteen rows keeps the same bits in another order:
+//   kBits               bits of a raw code: 1, 2, 3, 4, 5, 6 or 8
+//   kHead               the byte ranges of a Block that are not codes
+//   raw codes are codes - kLow; where a table gives the value, indices(b, j, out) and values() instead
 // A Block's members are at most 2 bytes wide (4 where its size is a multiple of 4), so that blocks need no more
 // alignment than a GGUF file gives them.
 // A weight is (dw * s) * code + minimum, each product and the sum rounded to float32 on its own.
@@ -41,11 +46,11 @@
 #define HZ_TABLE(type, name, ...)                      \
   static constexpr type name##_host = __VA_ARGS__;     \
   static __device__ const type name##_device = __VA_ARGS__; \
-  HZ_FN const type& name() { return HZ_TABLE_HERE(name); }
+  HZ_FN constexpr const type& name() { return HZ_TABLE_HERE(name); }
 #else
 #define HZ_TABLE(type, name, ...)                  \
   static constexpr type name##_host = __VA_ARGS__; \
-  HZ_FN const type& name() { return HZ_TABLE_HERE(name); }
+  HZ_FN constexpr const type& name() { return HZ_TABLE_HERE(name); }
 #endif
 
 // Every translation unit that is compiled for one instruction set names its own namespace here, so that
@@ -64,6 +69,18 @@ struct GroupScales {
   float mw = 0;           // minimum: added once per weight; with Min::per_half multiplied by m0 or m1
   int s0 = 1, s1 = 1;     // integer sub-scales of the two halves (kSub)
   int m0 = 0, m1 = 0;     // integer minimums of the two halves (Min::per_half)
+};
+
+// Scales of one row (float, int) or of lanes of rows (kernels/cpu/panel.hpp).
+template <class F, class I>
+struct ScalesOf {
+  F dw{}, mw{};
+  I s0{}, s1{}, m0{}, m1{};
+};
+
+// Bytes [at, at + bytes) of a Block, in units of `width` bytes.
+struct HeadRange {
+  int at, bytes, width;
 };
 
 HZ_FN float bits_to_float(uint32_t bits) {
@@ -97,6 +114,36 @@ HZ_FN float half_value(uint16_t h) {
   return sign ? -v : v;
 #endif
 }
+// One row's block as the argument of scales_of.
+struct RowBytes {
+  using I = int;
+  using F = float;
+  const uint8_t* bytes;
+  I u8(int at) const { return bytes[at]; }
+  I i8(int at) const { return (int8_t)bytes[at]; }
+  I u16(int at) const { return bytes[at] | bytes[at + 1] << 8; }
+  F half(int at) const { return half_value((uint16_t)u16(at)); }
+  static F to_float(I i) { return (float)i; }
+  static F from_bits(I i) { return bits_to_float((uint32_t)i); }
+  static I negative(I i) { return i < 0 ? -1 : 0; }  // a mask
+};
+
+// scales(b, j) of a packable format.
+template <class W>
+HZ_FN GroupScales row_scales(const typename W::Block& b, int j) {
+  const auto s = W::scales_of(RowBytes{(const uint8_t*)&b}, j);
+  GroupScales g;
+  g.dw = s.dw;
+  g.mw = s.mw;
+  if (W::kSub) {
+    g.s0 = s.s0;
+    g.s1 = s.s1;
+  }
+  g.m0 = s.m0;
+  g.m1 = s.m1;
+  return g;
+}
+
 HZ_FN bool half_finite(uint16_t h) { return (h & 0x7c00u) != 0x7c00u; }
 
 }  // namespace HZ_UNIT

@@ -16,12 +16,18 @@ struct q2_0 {
   static constexpr int kElems = 64, kStep = 32, kLow = -1, kHigh = 2;
   static constexpr bool kFloating = false, kWeight = true, kSub = false;
   static constexpr Min kMin = Min::none;
+  static constexpr int kBits = 2;
+  static constexpr HeadRange kHead[] = {{0, 2, 2}};
 
   HZ_FN void codes(const Block& b, int j, int8_t* out) {
     for (int i = 0; i < 8; ++i)
       for (int k = 0; k < 4; ++k) out[4 * i + k] = (int8_t)(((b.qs[8 * j + i] >> (2 * k)) & 3) - 1);
   }
-  HZ_FN GroupScales scales(const Block& b, int) { return {.dw = half_value(b.d)}; }
+  template <class A>
+  HZ_FN ScalesOf<typename A::F, typename A::I> scales_of(const A& a, int) {
+    return {.dw = a.half(0)};
+  }
+  HZ_FN GroupScales scales(const Block& b, int j) { return row_scales<q2_0>(b, j); }
   HZ_FN bool finite(const Block& b) { return half_finite(b.d); }
 };
 

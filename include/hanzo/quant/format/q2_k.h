@@ -18,16 +18,20 @@ struct q2_k {
   static constexpr int kElems = 256, kStep = 32, kLow = 0, kHigh = 3;
   static constexpr bool kFloating = false, kWeight = true, kSub = true;
   static constexpr Min kMin = Min::per_half;
+  static constexpr int kBits = 2;
+  static constexpr HeadRange kHead[] = {{0, 16, 1}, {80, 4, 2}};
 
   HZ_FN void codes(const Block& b, int j, int8_t* out) {
     const uint8_t* q = b.qs + 32 * (j / 4);
     const int shift = 2 * (j % 4);
     for (int i = 0; i < 32; ++i) out[i] = (int8_t)((q[i] >> shift) & 3);
   }
-  HZ_FN GroupScales scales(const Block& b, int j) {
-    const int a = b.scales[2 * j], c = b.scales[2 * j + 1];
-    return {.dw = half_value(b.d), .mw = -half_value(b.dmin), .s0 = a & 15, .s1 = c & 15, .m0 = a >> 4, .m1 = c >> 4};
+  template <class A>
+  HZ_FN ScalesOf<typename A::F, typename A::I> scales_of(const A& a, int j) {
+    const auto low = a.u8(2 * j), high = a.u8(2 * j + 1);
+    return {.dw = a.half(80), .mw = -a.half(82), .s0 = low & 15, .s1 = high & 15, .m0 = low >> 4, .m1 = high >> 4};
   }
+  HZ_FN GroupScales scales(const Block& b, int j) { return row_scales<q2_k>(b, j); }
   HZ_FN bool finite(const Block& b) { return half_finite(b.d) && half_finite(b.dmin); }
 };
 

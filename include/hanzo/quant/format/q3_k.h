@@ -19,20 +19,25 @@ struct q3_k {
   static constexpr int kElems = 256, kStep = 32, kLow = -4, kHigh = 3;
   static constexpr bool kFloating = false, kWeight = true, kSub = true;
   static constexpr Min kMin = Min::none;
+  static constexpr int kBits = 3;
+  static constexpr HeadRange kHead[] = {{96, 12, 1}, {108, 2, 2}};
 
   // Scale k (0..15): bytes 0-7 hold the low nibbles of k and k + 8, byte 8 + k % 4 two high bits of each of four.
-  HZ_FN int scale(const Block& b, int k) {
-    const int low = (b.scales[k & 7] >> (k < 8 ? 0 : 4)) & 15, high = (b.scales[8 + (k & 3)] >> (2 * (k >> 2))) & 3;
-    return (low | high << 4) - 32;
+  template <class A>
+  HZ_FN typename A::I scale(const A& a, int k) {
+    const auto low = (a.u8(96 + (k & 7)) >> (k < 8 ? 0 : 4)) & 15, high = (a.u8(104 + (k & 3)) >> (2 * (k >> 2))) & 3;
+    return (low | (high << 4)) - 32;
   }
   HZ_FN void codes(const Block& b, int j, int8_t* out) {
     const uint8_t* q = b.qs + 32 * (j / 4);
     const int shift = 2 * (j % 4);
     for (int i = 0; i < 32; ++i) out[i] = (int8_t)(((q[i] >> shift) & 3) + ((b.high[i] >> j) & 1) * 4 - 4);
   }
-  HZ_FN GroupScales scales(const Block& b, int j) {
-    return {.dw = half_value(b.d), .s0 = scale(b, 2 * j), .s1 = scale(b, 2 * j + 1)};
+  template <class A>
+  HZ_FN ScalesOf<typename A::F, typename A::I> scales_of(const A& a, int j) {
+    return {.dw = a.half(108), .s0 = scale(a, 2 * j), .s1 = scale(a, 2 * j + 1)};
   }
+  HZ_FN GroupScales scales(const Block& b, int j) { return row_scales<q3_k>(b, j); }
   HZ_FN bool finite(const Block& b) { return half_finite(b.d); }
 };
 

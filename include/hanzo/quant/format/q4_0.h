@@ -16,6 +16,8 @@ struct q4_0 {
   static constexpr int kElems = 32, kStep = 32, kLow = -8, kHigh = 7;
   static constexpr bool kFloating = false, kWeight = true, kSub = false;
   static constexpr Min kMin = Min::none;
+  static constexpr int kBits = 4;
+  static constexpr HeadRange kHead[] = {{0, 2, 2}};
 
   HZ_FN void codes(const Block& b, int, int8_t* out) {
     for (int i = 0; i < 16; ++i) {
@@ -23,7 +25,11 @@ struct q4_0 {
       out[i + 16] = (int8_t)((b.qs[i] >> 4) - 8);
     }
   }
-  HZ_FN GroupScales scales(const Block& b, int) { return {.dw = half_value(b.d)}; }
+  template <class A>
+  HZ_FN ScalesOf<typename A::F, typename A::I> scales_of(const A& a, int) {
+    return {.dw = a.half(0)};
+  }
+  HZ_FN GroupScales scales(const Block& b, int j) { return row_scales<q4_0>(b, j); }
   HZ_FN bool finite(const Block& b) { return half_finite(b.d); }
 };
 

@@ -10,12 +10,15 @@ inline namespace HZ_UNIT {
 
 // Scale and minimum j (0..7) of the 12-byte field shared by Q4_K and Q5_K: bytes 0-3 and 4-7 hold the six
 // bits of scales and minimums 0-3; bytes 8-11 the low four bits of 4-7, whose high two sit atop bytes 0-7.
+template <class I>
 struct ScaleMin {
-  int scale, min;
+  I scale, min;
 };
-HZ_FN ScaleMin k_scale_min(const uint8_t* s, int j) {
-  if (j < 4) return {s[j] & 63, s[j + 4] & 63};
-  return {(s[j + 4] & 15) | ((s[j - 4] >> 6) << 4), (s[j + 4] >> 4) | ((s[j] >> 6) << 4)};
+template <class A>
+HZ_FN ScaleMin<typename A::I> k_scale_min(const A& a, int at, int j) {
+  if (j < 4) return {a.u8(at + j) & 63, a.u8(at + j + 4) & 63};
+  const auto low = a.u8(at + j + 4);
+  return {(low & 15) | ((a.u8(at + j - 4) >> 6) << 4), (low >> 4) | ((a.u8(at + j) >> 6) << 4)};
 }
 
 struct q4_k {
@@ -28,16 +31,20 @@ struct q4_k {
   static constexpr int kElems = 256, kStep = 32, kLow = 0, kHigh = 15;
   static constexpr bool kFloating = false, kWeight = true, kSub = false;
   static constexpr Min kMin = Min::per_group;
+  static constexpr int kBits = 4;
+  static constexpr HeadRange kHead[] = {{0, 4, 2}, {4, 12, 1}};
 
   HZ_FN void codes(const Block& b, int j, int8_t* out) {
     const uint8_t* q = b.qs + 32 * (j / 2);
     const int shift = 4 * (j % 2);
     for (int i = 0; i < 32; ++i) out[i] = (int8_t)((q[i] >> shift) & 15);
   }
-  HZ_FN GroupScales scales(const Block& b, int j) {
-    const ScaleMin sm = k_scale_min(b.scales, j);
-    return {.dw = half_value(b.d) * (float)sm.scale, .mw = -(half_value(b.dmin) * (float)sm.min)};
+  template <class A>
+  HZ_FN ScalesOf<typename A::F, typename A::I> scales_of(const A& a, int j) {
+    const auto sm = k_scale_min(a, 4, j);
+    return {.dw = a.half(0) * A::to_float(sm.scale), .mw = -(a.half(2) * A::to_float(sm.min))};
   }
+  HZ_FN GroupScales scales(const Block& b, int j) { return row_scales<q4_k>(b, j); }
   HZ_FN bool finite(const Block& b) { return half_finite(b.d) && half_finite(b.dmin); }
 };
 

@@ -17,6 +17,8 @@ struct q5_1 {
   static constexpr int kElems = 32, kStep = 32, kLow = 0, kHigh = 31;
   static constexpr bool kFloating = false, kWeight = true, kSub = false;
   static constexpr Min kMin = Min::per_group;
+  static constexpr int kBits = 5;
+  static constexpr HeadRange kHead[] = {{0, 4, 2}};
 
   HZ_FN void codes(const Block& b, int, int8_t* out) {
     const uint32_t high = load32(b.qh);
@@ -25,7 +27,11 @@ struct q5_1 {
       out[i + 16] = (int8_t)((b.qs[i] >> 4) | (int)((high >> (i + 16)) & 1) << 4);
     }
   }
-  HZ_FN GroupScales scales(const Block& b, int) { return {.dw = half_value(b.d), .mw = half_value(b.m)}; }
+  template <class A>
+  HZ_FN ScalesOf<typename A::F, typename A::I> scales_of(const A& a, int) {
+    return {.dw = a.half(0), .mw = a.half(2)};
+  }
+  HZ_FN GroupScales scales(const Block& b, int j) { return row_scales<q5_1>(b, j); }
   HZ_FN bool finite(const Block& b) { return half_finite(b.d) && half_finite(b.m); }
 };
 

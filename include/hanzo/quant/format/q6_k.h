@@ -19,6 +19,8 @@ struct q6_k {
   static constexpr int kElems = 256, kStep = 32, kLow = -32, kHigh = 31;
   static constexpr bool kFloating = false, kWeight = true, kSub = true;
   static constexpr Min kMin = Min::none;
+  static constexpr int kBits = 6;
+  static constexpr HeadRange kHead[] = {{192, 16, 1}, {208, 2, 2}};
 
   HZ_FN void codes(const Block& b, int j, int8_t* out) {
     const uint8_t* low = b.ql + 64 * (j / 4) + 32 * (j % 2);
@@ -26,9 +28,11 @@ struct q6_k {
     const int nibble = 4 * (j / 2 % 2), pair = 2 * (j % 4);
     for (int i = 0; i < 32; ++i) out[i] = (int8_t)((((low[i] >> nibble) & 15) | ((high[i] >> pair) & 3) << 4) - 32);
   }
-  HZ_FN GroupScales scales(const Block& b, int j) {
-    return {.dw = half_value(b.d), .s0 = b.scales[2 * j], .s1 = b.scales[2 * j + 1]};
+  template <class A>
+  HZ_FN ScalesOf<typename A::F, typename A::I> scales_of(const A& a, int j) {
+    return {.dw = a.half(208), .s0 = a.i8(192 + 2 * j), .s1 = a.i8(193 + 2 * j)};
   }
+  HZ_FN GroupScales scales(const Block& b, int j) { return row_scales<q6_k>(b, j); }
   HZ_FN bool finite(const Block& b) { return half_finite(b.d); }
 };
 

@@ -16,13 +16,19 @@ struct tq2_0 {
   static constexpr int kElems = 256, kStep = 32, kLow = -1, kHigh = 2;
   static constexpr bool kFloating = false, kWeight = true, kSub = false;
   static constexpr Min kMin = Min::none;
+  static constexpr int kBits = 2;
+  static constexpr HeadRange kHead[] = {{64, 2, 2}};
 
   HZ_FN void codes(const Block& b, int j, int8_t* out) {
     const uint8_t* q = b.qs + 32 * (j / 4);
     const int shift = 2 * (j % 4);
     for (int i = 0; i < 32; ++i) out[i] = (int8_t)(((q[i] >> shift) & 3) - 1);
   }
-  HZ_FN GroupScales scales(const Block& b, int) { return {.dw = half_value(b.d)}; }
+  template <class A>
+  HZ_FN ScalesOf<typename A::F, typename A::I> scales_of(const A& a, int) {
+    return {.dw = a.half(64)};
+  }
+  HZ_FN GroupScales scales(const Block& b, int j) { return row_scales<tq2_0>(b, j); }
   HZ_FN bool finite(const Block& b) { return half_finite(b.d); }
 };
 

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/backend/cpu/panels.hpp"
+
+#include "hanzo/core/parallel.hpp"
+
+namespace hz::cpu {
+
+const Panels* panels_of(const QTensor& w, const FormatKernels& kernels, int threads) {
+  if (kernels.packed_unit == 0 || w.rows() < 16) return nullptr;
+  return static_cast<const Panels*>(w.packed([&](const QTensor& q) -> std::unique_ptr<PackedForm> {
+    auto p = std::make_unique<Panels>();
+    const std::int64_t count = (q.rows() + 15) / 16;
+    p->panel_bytes = kernels.packed_bytes * static_cast<std::size_t>(q.cols() / kernels.packed_unit);
+    p->storage = allocate_host(p->panel_bytes * static_cast<std::size_t>(count));
+    parallel_for(threads, count, 4, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i)
+        kernels.pack(q.row(16 * i), q.row_bytes(), static_cast<int>(std::min<std::int64_t>(16, q.rows() - 16 * i)), q.cols(),
+                     p->storage->data + static_cast<std::size_t>(i) * p->panel_bytes);
+    });
+    q.release_pages();
+    return p;
+  }));
+}
+
+}  // namespace hz::cpu
