@@ -10,6 +10,7 @@ import checks
 
 HEAD = "// SPDX-License-Identifier: Apache-2.0\n// A file.\n"
 GOOD = {
+    "include/hanzo/hanzo.hpp": HEAD + '#pragma once\n#include "hanzo/core/a.hpp"\n#include "hanzo/nn/b.hpp"\n',
     "include/hanzo/core/a.hpp": HEAD + "#pragma once\n#include <vector>\ninline int a() { return 1; }\n",
     "include/hanzo/nn/b.hpp": HEAD + '#pragma once\n#include "hanzo/core/a.hpp"\n',
     "include/hanzo/quant/formats.list": "# comment\nq9 9 q9.h\n",
@@ -37,6 +38,7 @@ FAULTS = [
     ("lists.py", "an encoder of no format", "src/quant/encode/q1.cpp", HEAD),
     ("lists.py", "an architecture not listed", "src/model/arch/qwen3.cpp", HEAD),
     ("lists.py", "a listed architecture without file", "src/model/archs.list", "llama\nqwen3\n"),
+    ("lists.py", "a header that hanzo.hpp lacks", "include/hanzo/nn/c.hpp", HEAD + "#pragma once\n"),
     ("lists.py", "a tool not listed", "tools/hz-bench.cpp", HEAD),
     ("style.py", "no SPDX line", "src/nn/b.cpp", "int x;\n"),
     ("style.py", "no line of purpose", "src/nn/b.cpp", HEAD.splitlines()[0] + "\n#include <vector>\n"[1:]),
