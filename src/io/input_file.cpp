@@ -71,7 +71,9 @@ std::shared_ptr<Storage> InputFile::map() const {
   if (size() == 0) return std::make_shared<Storage>();
   void* at = sys().mmap(nullptr, size(), PROT_READ, MAP_PRIVATE, fd_, 0);
   if (at == MAP_FAILED) throw system_error("map " + grouped(size()) + " bytes", errno, path_);
-  return own_pages(at, size());
+  auto storage = own_pages(at, size());
+  storage->mapped = true;
+  return storage;
 }
 
 std::shared_ptr<Storage> InputFile::copy(std::uint64_t offset, std::uint64_t bytes, const Progress& progress, std::uint64_t done,
