@@ -18,6 +18,7 @@ parser.add_argument("--build", type=pathlib.Path, required=True)
 parser.add_argument("--prefix", required=True)
 parser.add_argument("--compile-subproject", action="store_true", help="compile the library once more, as a subproject")
 args = parser.parse_args()
+args.root, args.build = args.root.resolve(), args.build.resolve()
 result = checks.Checks()
 
 

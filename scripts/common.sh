@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+# Sourced by the scripts: packages, builds, the model cache. Everything it says goes to stderr.
+
+build_packages="g++ meson ninja-build pkg-config git ccache python3 python3-pip ca-certificates
+  libfmt-dev libcli11-dev nlohmann-json3-dev libpcre2-dev libutf8proc-dev libssl-dev libedit-dev liblzma-dev"
+test_packages="catch2 cmake make binutils"
+full_packages="clang clang-tidy clang-format libbenchmark-dev"
+model_cache=${XDG_CACHE_HOME:-$HOME/.cache}/hanzo
+
+say() { printf '%s\n' "$*" >&2; }
+fail() { say "error: $*"; exit 1; }
+
+# Installs the packages that are not there yet. Where that cannot be done the build itself tells what is missing.
+install_packages() {
+  command -v dpkg-query >/dev/null || { say "not a Debian system: install the equivalents of: $*"; return 0; }
+  local package missing=() have
+  have=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' "$@" 2>/dev/null || true)
+  for package in "$@"; do
+    grep -qx "$package installed" <<<"$have" || missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return 0
+  local root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || { say "not root and no sudo: please install: ${missing[*]}"; return 0; }
+    root=(sudo)
+  fi
+  say "installing: ${missing[*]}"
+  { "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq update &&
+    "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}"; } >&2 ||
+    say "warning: apt-get failed; going on with what is there"
+}
+
+# configure FOLDER OPTIONS...: meson setup; again when the options changed or with HANZO_RECONFIGURE=1. A folder that
+# somebody else set up without options is taken as it is.
+configure() {
+  local folder=$1 stamp=$1/.hanzo-options again=()
+  shift
+  if [ -f "$folder/build.ninja" ]; then
+    if [ "$*" = "$(cat "$stamp" 2>/dev/null)" ] && [ "${HANZO_RECONFIGURE:-0}" = 0 ]; then return 0; fi
+    again=(--reconfigure)
+  fi
+  meson setup "${again[@]}" "$folder" "$@" >&2 || fail "meson setup failed; if $folder is of another machine or version, remove it"
+  printf '%s' "$*" >"$stamp"
+}
