@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Split GGUF sets: all parts are found, and a missing, renamed or foreign one is named.
+#include <fmt/format.h>
+
 #include "hanzo/io/gguf.hpp"
 #include "hanzo/io/gguf_writer.hpp"
 #include "src/io/gguf_split.hpp"
@@ -14,7 +16,7 @@ using namespace hz::test;
 
 namespace {
 
-std::string part_name(int i, int n) { return "m-0000" + std::to_string(i) + "-of-0000" + std::to_string(n) + ".gguf"; }
+std::string part_name(int i, int n) { return split_path({}, {"m", static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(n)}).string(); }
 
 void write_part(const fs::path& path, int index, int count, const std::string& tensor, float value, int total = 3) {
   GgufWriter w;
@@ -28,7 +30,7 @@ void write_part(const fs::path& path, int index, int count, const std::string& t
 }
 
 void write_set(const fs::path& dir) {
-  for (int i = 0; i < 3; ++i) write_part(dir / part_name(i + 1, 3), i, 3, "t" + std::to_string(i), static_cast<float>(i));
+  for (int i = 0; i < 3; ++i) write_part(dir / part_name(i + 1, 3), i, 3, fmt::format("t{}", i), static_cast<float>(i));
 }
 
 }  // namespace
@@ -42,7 +44,7 @@ TEST_CASE("a split model opens through its first part") {
     CHECK(g.metadata().require<std::string>("general.name") == "split");
     CHECK(g.total_bytes() == 3 * fs::file_size(g.files()[1]) + fs::file_size(g.files()[0]) - fs::file_size(g.files()[1]));
     for (int i = 0; i < 3; ++i) {
-      const std::string name = "t" + std::to_string(i);
+      const std::string name = fmt::format("t{}", i);
       CHECK(g.find(name)->file == static_cast<std::uint32_t>(i));
       CHECK(g.tensor(name).decode().span<float>()[7] == static_cast<float>(i));
     }

@@ -33,7 +33,7 @@ struct ChatInput {
   const nlohmann::ordered_json* variables = nullptr;
   const nlohmann::ordered_json* kwargs = nullptr;
 
-  std::optional<std::tm> now;  // what strftime_now shows (year to second); absent: the system's local time
+  std::optional<std::tm> now = {};  // what strftime_now shows (year to second); absent: the system's local time
   TemplateLimits limits = {};
 };
 
