@@ -10,11 +10,10 @@
 
 #include "hanzo/core/progress.hpp"
 #include "hanzo/io/metadata.hpp"
+#include "hanzo/io/read_mode.hpp"
 #include "hanzo/quant/qtensor.hpp"
 
 namespace hz::io {
-
-enum class ReadMode { map, read };  // map: pages on demand; read: a private copy, safe if the file changes
 
 struct GgufTensor {
   std::string name;
