@@ -39,12 +39,14 @@ std::filesystem::path folder_of(const std::filesystem::path& file) {
 
 }  // namespace
 
+// Owns the temporary: whatever throws, its end removes what was not committed.
 struct AtomicFile::State {
   std::filesystem::path target, temporary;
   int fd = -1;
   std::uint64_t written = 0;
   std::vector<std::byte> buffer;
 
+  ~State() { drop(); }
   bool live() const { return fd >= 0; }
   void create();
   void keep_permissions() const;
@@ -122,7 +124,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& target) : state_(std::make_u
   state_->keep_permissions();
 }
 
-AtomicFile::~AtomicFile() { state_->drop(); }
+AtomicFile::~AtomicFile() = default;
 
 std::uint64_t AtomicFile::position() const { return state_->written; }
 

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "src/io/gguf_header.hpp"
-#include "src/io/gguf_split.hpp"
+#include "src/io/split_name.hpp"
 #include "src/io/message.hpp"
 
 namespace hz::io {
@@ -158,6 +158,13 @@ const GgufTensor& Gguf::require(std::string_view name) const {
   if (const GgufTensor* t = find(name)) return *t;
   throw Error(ErrorKind::bad_file, "tensor " + printable(name) + " is missing", shown(body_->files[0]),
               "the file is no complete model of this kind: convert or download it again");
+}
+
+std::span<const std::byte> Gguf::bytes(std::string_view name) const {
+  const GgufTensor& t = require(name);
+  const Part& part = body_->parts[t.file];
+  if (t.nbytes == 0) return {};
+  return {part.storage->data + (t.offset - part.storage_at), t.nbytes};
 }
 
 QTensor Gguf::tensor(std::string_view name) const {

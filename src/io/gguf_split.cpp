@@ -1,94 +1,107 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/io/gguf_split.hpp"
+#include "hanzo/io/gguf_split.hpp"
 
 #include <algorithm>
+#include <limits>
 
-#include "hanzo/core/error.hpp"
+#include "hanzo/io/gguf.hpp"
+#include "hanzo/io/gguf_writer.hpp"
+#include "hanzo/io/map_guard.hpp"
+#include "src/io/gguf_layout.hpp"
 #include "src/io/message.hpp"
+#include "src/io/split_name.hpp"
+#include "src/io/sys.hpp"
 
 namespace hz::io {
 namespace {
 
-constexpr std::string_view kExtension = ".gguf";
-constexpr std::size_t kDigits = 5;
+constexpr std::string_view kSplitKeys[] = {"split.no", "split.count", "split.tensors.count"};
+constexpr std::size_t kMaxParts = std::numeric_limits<std::uint16_t>::max();
 
-std::string five_digits(std::uint32_t n) {
-  const std::string s = std::to_string(n);
-  return std::string(s.size() < kDigits ? kDigits - s.size() : 0, '0') + s;
+void copy_tensor(const Gguf& from, const GgufTensor& t, GgufWriter& to) {
+  to.add(t.name, t.shape, static_cast<std::uint32_t>(t.type), [&from, &t](const ByteSink& sink) {
+    sink(from.bytes(t.name));
+    check_intact();
+  });
 }
 
-// Takes "-DDDDD" off the end of `s`.
-std::optional<std::uint32_t> take_number(std::string_view& s) {
-  if (s.size() < kDigits) return std::nullopt;
-  const std::string_view digits = s.substr(s.size() - kDigits);
-  std::uint32_t n = 0;
-  for (const char c : digits) {
-    if (c < '0' || c > '9') return std::nullopt;
-    n = n * 10 + static_cast<std::uint32_t>(c - '0');
+Metadata without_split(Metadata metadata) {
+  for (const std::string_view key : kSplitKeys) metadata.erase(key);
+  return metadata;
+}
+
+// Consecutive tensors, as many as the options allow in each part.
+std::vector<std::vector<const GgufTensor*>> groups_of(const Gguf& model, const SplitOptions& options) {
+  const auto limit = [](std::uint64_t n) { return n == 0 ? std::numeric_limits<std::uint64_t>::max() : n; };
+  std::vector<std::vector<const GgufTensor*>> groups;
+  if (options.metadata_first || model.tensors().empty()) groups.emplace_back();
+  std::uint64_t bytes = 0;
+  bool open = false;
+  for (const GgufTensor& t : model.tensors()) {
+    if (!open || groups.back().size() >= limit(options.max_tensors) || !(Checked(bytes) + Checked(t.nbytes) <= limit(options.max_bytes))) {
+      groups.emplace_back();
+      bytes = 0;
+      open = true;
+    }
+    groups.back().push_back(&t);
+    bytes += t.nbytes;
   }
-  s.remove_suffix(kDigits);
-  return n;
-}
-bool take_suffix(std::string_view& s, std::string_view suffix) {
-  if (!s.ends_with(suffix)) return false;
-  s.remove_suffix(suffix.size());
-  return true;
+  return groups;
 }
 
-std::uint32_t split_count(const Metadata& metadata) { return metadata.get_or<std::uint32_t>("split.count", 1); }
+// Removes what it holds unless it was told to keep it.
+struct Parts {
+  std::vector<std::filesystem::path> written;
+  bool keep = false;
+  ~Parts() {
+    for (const auto& p : written)
+      if (!keep) sys().unlink(p.c_str());
+  }
+};
+
+GgufWriter part_writer(const Gguf& model, std::size_t index, std::size_t count) {
+  Metadata metadata;
+  if (index == 0) metadata = without_split(model.metadata());
+  else if (const Value* alignment = model.metadata().find(layout::kAlignmentKey)) metadata.set(std::string(layout::kAlignmentKey), *alignment);
+  metadata.set("split.no", {static_cast<std::uint16_t>(index)});
+  metadata.set("split.count", {static_cast<std::uint16_t>(count)});
+  metadata.set("split.tensors.count", {static_cast<std::int32_t>(model.tensors().size())});
+  return GgufWriter(std::move(metadata));
+}
 
 }  // namespace
 
-std::optional<SplitName> parse_split_name(const std::filesystem::path& file) {
-  const std::string name = file.filename().string();
-  std::string_view s = name;
-  if (!take_suffix(s, kExtension)) return std::nullopt;
-  const auto count = take_number(s);
-  if (!count || !take_suffix(s, "-of-")) return std::nullopt;
-  const auto number = take_number(s);
-  if (!number || !take_suffix(s, "-") || *number < 1 || *number > *count) return std::nullopt;
-  return SplitName{std::string(s), *number, *count};
-}
-
-std::filesystem::path split_path(const std::filesystem::path& folder, const SplitName& name) {
-  return folder / (name.stem + "-" + five_digits(name.number) + "-of-" + five_digits(name.count) + std::string(kExtension));
-}
-
-std::vector<std::filesystem::path> split_set(const std::filesystem::path& file, const Metadata& metadata) {
-  const std::uint32_t count = split_count(metadata);
-  if (count <= 1) return {file};
-  const auto number = metadata.require<std::uint32_t>("split.no");
-  auto name = parse_split_name(file);
-  if (!name || name->count != count || number >= count || name->number != number + 1)
-    throw Error(ErrorKind::bad_file, "by its metadata this is part " + grouped(std::uint64_t{number} + 1) + " of " + grouped(count) + ", by its name it is not",
-                shown(file), "the parts of a split model are found by name: keep them as NAME-00001-of-" + five_digits(count) + ".gguf and so on");
-  SplitName first = *name;
-  first.number = 1;
-  const std::filesystem::path folder = file.parent_path();
-  if (number != 0)
-    throw Error(ErrorKind::bad_file, "this is part " + grouped(std::uint64_t{number} + 1) + " of a model split into " + grouped(count), shown(file),
-                "open the first part: " + shown(split_path(folder, first)));
-  std::vector<std::filesystem::path> files{file};
-  for (first.number = 2; first.number <= count; ++first.number) {
-    const std::filesystem::path part = split_path(folder, first);
-    std::error_code error;
-    if (!std::filesystem::exists(part, error))
-      throw Error(ErrorKind::bad_file, "part " + grouped(first.number) + " of " + grouped(count) + " is missing: " + shown(part), shown(file),
-                  "put all parts of the model into one folder");
-    files.push_back(part);
+std::vector<std::filesystem::path> split_gguf(const std::filesystem::path& in, const std::filesystem::path& stem, const SplitOptions& options,
+                                              const Progress& progress) {
+  const Gguf model = Gguf::open(in);
+  const auto groups = groups_of(model, options);
+  if (groups.size() > kMaxParts)
+    throw Error(ErrorKind::usage, "these limits make " + grouped(groups.size()) + " parts, at most " + grouped(kMaxParts) + " can be named", shown(in),
+                "allow more bytes or tensors in a part");
+  SplitName name{stem.filename().string(), 1, static_cast<std::uint32_t>(groups.size())};
+  std::vector<std::filesystem::path> paths;
+  for (; name.number <= groups.size(); ++name.number) {
+    paths.push_back(split_path(stem.parent_path(), name));
+    if (std::filesystem::exists(std::filesystem::symlink_status(paths.back())))
+      throw Error(ErrorKind::usage, "the part exists already and would be overwritten", shown(paths.back()), "choose another name, or remove the old parts");
   }
-  return files;
+  Parts parts;
+  parts.written.reserve(paths.size());
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    GgufWriter writer = part_writer(model, i, groups.size());
+    for (const GgufTensor* t : groups[i]) copy_tensor(model, *t, writer);
+    writer.write(paths[i], progress);
+    parts.written.push_back(paths[i]);
+  }
+  parts.keep = true;
+  return paths;
 }
 
-void check_split_part(const std::filesystem::path& file, const Metadata& metadata, std::size_t index, std::size_t count) {
-  if (count <= 1) return;
-  const auto number = metadata.require<std::uint32_t>("split.no");
-  const auto of = metadata.require<std::uint32_t>("split.count");
-  if (number != index || of != count)
-    throw Error(ErrorKind::bad_file,
-                "by its name this is part " + grouped(index + 1) + " of " + grouped(count) + ", by its metadata part " +
-                    grouped(std::uint64_t{number} + 1) + " of " + grouped(of),
-                shown(file), "a part was renamed or belongs to another model: download it again");
+void merge_gguf(const std::filesystem::path& first, const std::filesystem::path& out, const Progress& progress) {
+  const Gguf model = Gguf::open(first);
+  GgufWriter writer(without_split(model.metadata()));
+  for (const GgufTensor& t : model.tensors()) copy_tensor(model, t, writer);
+  writer.write(out, progress);
 }
 
 }  // namespace hz::io

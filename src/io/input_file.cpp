@@ -9,20 +9,35 @@
 #include <limits>
 
 #include "hanzo/core/checked.hpp"
+#include "src/io/mapped_range.hpp"
 #include "src/io/message.hpp"
 #include "src/io/sys.hpp"
 
 namespace hz::io {
 namespace {
 
-std::shared_ptr<Storage> own_pages(void* at, std::size_t bytes) {
-  std::shared_ptr<void> owner(at, [bytes](void* p) { sys().munmap(p, bytes); });
+std::shared_ptr<Storage> storage_of(std::shared_ptr<void> owner, std::size_t bytes) {
   auto storage = std::make_shared<Storage>();
-  storage->data = static_cast<std::byte*>(at);
+  storage->data = static_cast<std::byte*>(owner.get());
   storage->bytes = bytes;
   storage->owner = std::move(owner);
   return storage;
 }
+
+// Mapped pages of a file, known to MapGuard for as long as they live.
+struct FilePages {
+  void* at;
+  std::size_t bytes;
+  MappedRange* range = nullptr;
+
+  FilePages(void* a, std::size_t n) : at(a), bytes(n) {}
+  FilePages(const FilePages&) = delete;
+  FilePages& operator=(const FilePages&) = delete;
+  ~FilePages() {
+    if (range != nullptr) remove_mapped_range(range);
+    if (at != nullptr) sys().munmap(at, bytes);
+  }
+};
 
 int open_retrying(const char* path) {
   for (;;) {  // non-blocking: a FIFO must not hang the open
@@ -69,9 +84,12 @@ void InputFile::read(std::uint64_t offset, std::span<std::byte> out) const {
 
 std::shared_ptr<Storage> InputFile::map() const {
   if (size() == 0) return std::make_shared<Storage>();
+  auto pages = std::make_shared<FilePages>(nullptr, size());
   void* at = sys().mmap(nullptr, size(), PROT_READ, MAP_PRIVATE, fd_, 0);
   if (at == MAP_FAILED) throw system_error("map " + grouped(size()) + " bytes", errno, path_);
-  auto storage = own_pages(at, size());
+  pages->at = at;
+  pages->range = add_mapped_range(at, size(), path_);
+  auto storage = storage_of({pages, at}, size());
   storage->mapped = true;
   return storage;
 }
@@ -102,7 +120,7 @@ std::shared_ptr<Storage> anonymous_pages(std::uint64_t bytes, const std::filesys
   if (bytes > std::numeric_limits<std::int64_t>::max()) throw system_error("hold " + grouped(bytes) + " bytes", ENOMEM, for_file);
   void* at = sys().mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) throw system_error("hold " + grouped(bytes) + " bytes in memory", errno, for_file);
-  return own_pages(at, bytes);
+  return storage_of({at, [bytes](void* p) { sys().munmap(p, bytes); }}, bytes);
 }
 
 }  // namespace hz::io

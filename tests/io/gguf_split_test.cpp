@@ -4,7 +4,7 @@
 
 #include "hanzo/io/gguf.hpp"
 #include "hanzo/io/gguf_writer.hpp"
-#include "src/io/gguf_split.hpp"
+#include "src/io/split_name.hpp"
 #include "tests/catch.hpp"
 #include "tests/io/raw_gguf.hpp"
 #include "tests/temp_dir.hpp"

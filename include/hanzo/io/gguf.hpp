@@ -4,6 +4,7 @@
 #pragma once
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,8 @@ class Gguf {
   QTensor tensor(std::string_view name, const Shape& expected) const;
   // A dense tensor (F32 F16 BF16 I8 I32 I64) that shares the bytes; read-only in map mode.
   Tensor dense(std::string_view name) const;
+  // Any tensor's bytes as they are in the file.
+  std::span<const std::byte> bytes(std::string_view name) const;
   const std::vector<std::filesystem::path>& files() const;
   std::uint64_t total_bytes() const;  // of all files
   std::uint32_t version() const;
