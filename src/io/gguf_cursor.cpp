@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The header's bytes as far as they were asked for, and reads that cannot leave the file.
 #include "src/io/gguf_cursor.hpp"
 
 #include <algorithm>

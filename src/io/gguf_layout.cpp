@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of element types and the rules for keys and names.
 #include "src/io/gguf_layout.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parts are written one by one, each atomically; a failure removes them all.
 #include "hanzo/io/gguf_split.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Checks as strict as the reader's, then the header and the data in one pass.
 #include "hanzo/io/gguf_writer.hpp"
 
 #include <algorithm>

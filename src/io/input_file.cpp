@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Opening, reading and mapping of regular files, through the table of system calls.
 #include "src/io/input_file.hpp"
 
 #include <fcntl.h>

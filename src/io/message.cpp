@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Error texts: grouping of digits, what may reach a terminal, hints by errno.
 #include "src/io/message.hpp"
 
 #include <cerrno>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The grammar of the header over the JSON parser's events.
 #include "src/io/safetensors_header.hpp"
 
 #include <iterator>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The header's JSON by hand (names quoted by the JSON library), then the data.
 #include <fmt/format.h>
 
 #include <algorithm>

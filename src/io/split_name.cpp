@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The names of split sets, and their agreement with the split.* keys.
 #include "src/io/split_name.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// One child per check; its answer comes through a pipe, its death from waitpid.
 #include "tests/conformance/sandbox.hpp"
 
 #include <poll.h>

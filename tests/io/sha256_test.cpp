@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sha256 against the published digests, and as a stream.
 #include "hanzo/io/sha256.hpp"
 
 #include "tests/catch.hpp"
