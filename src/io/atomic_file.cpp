@@ -74,9 +74,9 @@ void AtomicFile::State::create() {
   const auto folder = folder_of(target);
   for (int i = 0; i < kNameTries; ++i) {
     temporary = folder / (".hanzo-" + std::to_string(::getpid()) + "-" + std::to_string(i) + ".tmp");
-    fd = sys().open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    fd = open_retrying(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (fd >= 0) return;
-    if (errno != EEXIST && errno != EINTR) break;
+    if (errno != EEXIST) break;
   }
   const int error = errno;
   temporary.clear();
@@ -108,7 +108,7 @@ void AtomicFile::State::flush() {
 void AtomicFile::State::sync_folder() const {
   const auto folder = folder_of(target);
   int error = 0;
-  const int dir = sys().open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  const int dir = open_retrying(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (dir < 0) error = errno;
   else {
     if (sys().fsync(dir) != 0 && errno != EINVAL && errno != ENOTSUP) error = errno;  // some file systems sync no folders

@@ -50,13 +50,14 @@ std::vector<std::vector<const GgufTensor*>> groups_of(const Gguf& model, const S
   return groups;
 }
 
-// Removes what it holds unless it was told to keep it.
+// Removes the first `begun` parts unless it was told to keep them. A part counts from before it is written: a write
+// can fail after its rename.
 struct Parts {
-  std::vector<std::filesystem::path> written;
+  const std::vector<std::filesystem::path>& paths;
+  std::size_t begun = 0;
   bool keep = false;
   ~Parts() {
-    for (const auto& p : written)
-      if (!keep) sys().unlink(p.c_str());
+    for (std::size_t i = 0; !keep && i < begun; ++i) sys().unlink(paths[i].c_str());
   }
 };
 
@@ -86,13 +87,12 @@ std::vector<std::filesystem::path> split_gguf(const std::filesystem::path& in, c
     if (std::filesystem::exists(std::filesystem::symlink_status(paths.back())))
       throw Error(ErrorKind::usage, "the part exists already and would be overwritten", shown(paths.back()), "choose another name, or remove the old parts");
   }
-  Parts parts;
-  parts.written.reserve(paths.size());
+  Parts parts{paths};
   for (std::size_t i = 0; i < groups.size(); ++i) {
     GgufWriter writer = part_writer(model, i, groups.size());
     for (const GgufTensor* t : groups[i]) copy_tensor(model, *t, writer);
+    parts.begun = i + 1;
     writer.write(paths[i], progress);
-    parts.written.push_back(paths[i]);
   }
   parts.keep = true;
   return paths;

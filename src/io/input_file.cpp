@@ -17,6 +17,8 @@
 namespace hz::io {
 namespace {
 
+constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;  // a FIFO must not hang the open
+
 std::shared_ptr<Storage> storage_of(std::shared_ptr<void> owner, std::size_t bytes) {
   auto storage = std::make_shared<Storage>();
   storage->data = static_cast<std::byte*>(owner.get());
@@ -40,20 +42,13 @@ struct FilePages {
   }
 };
 
-int open_retrying(const char* path) {
-  for (;;) {  // non-blocking: a FIFO must not hang the open
-    const int fd = sys().open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
-    if (fd >= 0 || errno != EINTR) return fd;
-  }
-}
-
 FileIdentity identity_of(const struct stat& st) {
   return {st.st_dev, st.st_ino, static_cast<std::uint64_t>(st.st_size), st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
 }
 
 }  // namespace
 
-InputFile::InputFile(const std::filesystem::path& path) : path_(path), fd_(open_retrying(path.c_str())) {
+InputFile::InputFile(const std::filesystem::path& path) : path_(path), fd_(open_retrying(path.c_str(), kOpenFlags)) {
   if (fd_ < 0) throw system_error("open the file", errno, path_);
   struct stat st {};
   const bool known = sys().fstat(fd_, &st) == 0;

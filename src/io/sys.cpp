@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 
 namespace hz::io {
 namespace {
@@ -23,5 +24,13 @@ std::atomic<const Sys*> current{&kReal};
 const Sys& sys() { return *current.load(std::memory_order_acquire); }
 const Sys& real_sys() { return kReal; }
 void replace_sys(const Sys* table) { current.store(table != nullptr ? table : &kReal, std::memory_order_release); }
+
+
+int open_retrying(const char* path, int flags, mode_t mode) {
+  for (;;) {
+    const int fd = sys().open(path, flags, mode);
+    if (fd >= 0 || errno != EINTR) return fd;
+  }
+}
 
 }  // namespace hz::io

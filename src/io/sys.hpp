@@ -30,4 +30,7 @@ const Sys& real_sys();
 // For fault tests alone; null brings the system's calls back. The table must outlive its use.
 void replace_sys(const Sys* table);
 
+// sys().open, begun again when a signal interrupts it.
+int open_retrying(const char* path, int flags, mode_t mode = 0);
+
 }  // namespace hz::io
