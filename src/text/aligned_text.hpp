@@ -28,6 +28,16 @@ class AlignedText {
     for (std::size_t i = 0; i < bytes.size(); ++i) note(begin, end);
   }
 
+  // Makes the spans, which count in `inner`'s text, count in what `inner` came from.
+  void rebase(const AlignedText& inner) {
+    for (std::size_t i = 0; i < begin_.size(); ++i) {
+      const bool empty = begin_[i] == end_[i];
+      const std::uint32_t b = begin_[i] < inner.begin_.size() ? inner.begin_[begin_[i]] : inner.end_.empty() ? 0 : inner.end_.back();
+      end_[i] = empty ? b : inner.end_[end_[i] - 1];
+      begin_[i] = b;
+    }
+  }
+
   const std::string& text() const { return text_; }
   // The input bytes of [begin, end), begin < end, shifted by base.
   Span span(std::size_t begin, std::size_t end, std::uint32_t base) const {

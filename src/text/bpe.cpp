@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bpe: normalise, cut into pieces, merge inside each.
+// Bpe: symbols of a piece, merges, and what becomes of bytes that are no token.
 #include "src/text/bpe.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include "hanzo/text/utf8.hpp"
-#include "src/text/normalize.hpp"
 
 namespace hz::text::detail {
 namespace {
@@ -77,8 +75,8 @@ Merges read_merges(const Vocab& vocab, const io::Metadata& metadata) {
   return merges;
 }
 
-Bpe::Bpe(const Vocab& vocab, PreTokenizer pre, Merges merges, BpeOptions options)
-    : vocab_(vocab), pre_(std::move(pre)), merges_(std::move(merges)), options_(options) {
+Bpe::Bpe(const Vocab& vocab, Merges merges, BpeOptions options)
+    : vocab_(vocab), merges_(std::move(merges)), options_(std::move(options)) {
   if (options_.byte_level) {
     for (unsigned b = 0; b < 256; ++b) {
       std::string text;
@@ -91,60 +89,20 @@ Bpe::Bpe(const Vocab& vocab, PreTokenizer pre, Merges merges, BpeOptions options
   }
 }
 
-// One call of encode.
-struct Bpe::Session {
-  const Bpe& bpe;
-  Output& out;
-  std::uint32_t base;                 // of the fragment in the input
-  const AlignedText* aligned = nullptr;  // null: the text is the input's own bytes
-  PreTokenizer::Splitter splitter;
-  Merges::Scratch scratch;
-  std::vector<Merges::Symbol> symbols;
-  std::string stand_ins;
-  bool unknown_before = false;
+class Bpe::Encoder : public PieceEncoder {
+ public:
+  Encoder(const Bpe& bpe, PieceOutput& out) : bpe_(bpe), out_(out) {}
 
-  Session(const Bpe& b, Output& o, std::uint32_t begin) : bpe(b), out(o), base(begin), splitter(b.pre_) {}
-
-  Span span(std::size_t begin, std::size_t end) const {
-    if (aligned) return aligned->span(begin, end, base);
-    return {base + static_cast<std::uint32_t>(begin), base + static_cast<std::uint32_t>(end)};
-  }
-
-  // Well-formed stretches are cut into pieces; ill-formed bytes are pieces of their own.
-  void text(std::string_view whole) {
-    for (std::size_t begin = 0; begin < whole.size();) {
-      std::size_t end = begin;
-      Utf8Char c = decode_utf8(whole, begin);
-      const bool valid = c.valid;
-      while (c.valid == valid) {
-        end += c.length;
-        if (end >= whole.size()) break;
-        c = decode_utf8(whole, end);
-      }
-      if (valid)
-        for (const auto& p : splitter.split(whole.substr(begin, end - begin))) piece(whole, begin + p.begin, begin + p.end);
-      else
-        piece(whole, begin, end);
-      begin = end;
-    }
-  }
-
-  void piece(std::string_view whole, std::size_t begin, std::size_t end) {
+  void piece(std::string_view whole, std::size_t begin, std::size_t end, bool) override {
     const std::string_view text = whole.substr(begin, end - begin);
     if (const TokenId id = whole_token(text); id >= 0) return put(id, begin, end);
-    symbols.clear();
-    if (bpe.options_.byte_level)
-      for (const char c : text) symbols.push_back({bpe.byte_ids_[static_cast<unsigned char>(c)], 1});
+    symbols_.clear();
+    if (bpe_.options_.byte_level)
+      for (const char c : text) symbols_.push_back({bpe_.byte_ids_[static_cast<unsigned char>(c)], 1});
     else
-      for (std::size_t i = 0; i < text.size();) {
-        const Utf8Char c = decode_utf8(text, i);
-        TokenId id = bpe.vocab_.texts.find(text.substr(i, c.length));
-        if (id >= 0 && !bpe.vocab_.in_text(id)) id = -1;
-        symbols.push_back({id, c.length});
-        i += c.length;
-      }
-    bpe.merges_.apply(symbols, scratch);
-    for (const auto& s : symbols) {
+      characters(text);
+    bpe_.merges_.apply(symbols_, scratch_);
+    for (const auto& s : symbols_) {
       if (s.id >= 0)
         put(s.id, begin, begin + s.length);
       else
@@ -153,58 +111,62 @@ struct Bpe::Session {
     }
   }
 
+ private:
+  void characters(std::string_view text) {
+    for (std::size_t i = 0; i < text.size();) {
+      const Utf8Char c = decode_utf8(text, i);
+      const bool first = i == 0, last = i + c.length >= text.size();
+      TokenId id = -1;
+      if ((first || bpe_.options_.continuing.empty()) && (!last || bpe_.options_.last.empty())) {
+        id = bpe_.vocab_.texts.find(text.substr(i, c.length));
+      } else {
+        decorated_.assign(first ? "" : bpe_.options_.continuing).append(text, i, c.length).append(last ? bpe_.options_.last : "");
+        id = bpe_.vocab_.texts.find(decorated_);
+      }
+      if (id >= 0 && !bpe_.vocab_.in_text(id)) id = -1;
+      symbols_.push_back({id, c.length});
+      i += c.length;
+    }
+  }
+
   // The id of a piece that is taken whole, without merges; or -1.
   TokenId whole_token(std::string_view text) {
-    const bool lines = bpe.options_.newline_runs && text.find_first_not_of('\n') == std::string_view::npos;
-    if (!bpe.options_.ignore_merges && !lines) return -1;
-    if (bpe.options_.byte_level) {
-      stand_ins.clear();
-      for (const char c : text) append_utf8(stand_ins, byte_to_char(static_cast<unsigned char>(c)));
-      text = stand_ins;
+    const bool lines = bpe_.options_.newline_runs && text.find_first_not_of('\n') == std::string_view::npos;
+    if (!bpe_.options_.ignore_merges && !lines) return -1;
+    if (bpe_.options_.byte_level) {
+      decorated_.clear();
+      for (const char c : text) append_utf8(decorated_, byte_to_char(static_cast<unsigned char>(c)));
+      text = decorated_;
     }
-    const TokenId id = bpe.vocab_.texts.find(text);
-    return id >= 0 && bpe.vocab_.in_text(id) ? id : -1;
+    const TokenId id = bpe_.vocab_.texts.find(text);
+    return id >= 0 && bpe_.vocab_.in_text(id) ? id : -1;
   }
 
   void put(TokenId id, std::size_t begin, std::size_t end) {
-    out.put(id, span(begin, end));
-    unknown_before = false;
+    out_.put(id, begin, end);
+    unknown_before_ = false;
   }
 
   void unknown(std::string_view whole, std::size_t begin, std::size_t end) {
-    const auto id_of = [&](std::size_t i) { return bpe.byte_ids_[static_cast<unsigned char>(whole[i])]; };
-    bool in_bytes = !bpe.options_.byte_level;
+    const auto id_of = [&](std::size_t i) { return bpe_.byte_ids_[static_cast<unsigned char>(whole[i])]; };
+    bool in_bytes = !bpe_.options_.byte_level;
     for (std::size_t i = begin; i < end; ++i) in_bytes = in_bytes && id_of(i) >= 0;
     if (in_bytes) {
       for (std::size_t i = begin; i < end; ++i) put(id_of(i), i, i + 1);
-    } else if (const auto unk = bpe.vocab_.role(Role::unk)) {
-      if (!(bpe.options_.fuse_unknown && unknown_before)) out.put(*unk, span(begin, end));
-      unknown_before = true;
+    } else if (const auto unk = bpe_.vocab_.role(Role::unk)) {
+      if (!(bpe_.options_.fuse_unknown && unknown_before_)) out_.put(*unk, begin, end);
+      unknown_before_ = true;
     }
   }
+
+  const Bpe& bpe_;
+  PieceOutput& out_;
+  Merges::Scratch scratch_;
+  std::vector<Merges::Symbol> symbols_;
+  std::string decorated_;
+  bool unknown_before_ = false;
 };
 
-void Bpe::encode(const Fragment& fragment, Output& out) const {
-  Session session(*this, out, fragment.begin);
-  const bool normalise = options_.nfc && !surely_normal(fragment.text);
-  if (!normalise && !options_.mark_spaces) return session.text(fragment.text);
-
-  AlignedText aligned(out.wants_spans());
-  if (normalise) {
-    normalize(fragment.text, Form::nfc, aligned);
-  } else {
-    const std::string_view text = fragment.text;
-    const bool wants_mark = (options_.mark_first && fragment.first) || (options_.mark_each && fragment.after_special);
-    if (wants_mark && !(text.starts_with(' ') || text.starts_with(kSpaceMark))) aligned.replace(kSpaceMark, 0, 0);
-    for (std::size_t i = 0; i < text.size();) {
-      const std::size_t space = std::min(text.find(' ', i), text.size());
-      aligned.copy(text.substr(i, space - i), i);
-      if (space < text.size()) aligned.replace(kSpaceMark, space, space + 1);
-      i = space + 1;
-    }
-  }
-  session.aligned = &aligned;
-  session.text(aligned.text());
-}
+std::unique_ptr<PieceEncoder> Bpe::start(PieceOutput& out) const { return std::make_unique<Encoder>(*this, out); }
 
 }  // namespace hz::text::detail

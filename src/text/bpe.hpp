@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bpe: byte-pair encoding over pre-tokenized pieces (Sennrich et al. 2016; byte-level as in GPT-2).
+// Bpe: byte-pair encoding of pieces (Sennrich et al. 2016; byte-level as in GPT-2).
 #pragma once
 #include <string>
 
-#include "src/text/algorithm.hpp"
 #include "src/text/merges.hpp"
-#include "src/text/pretokenizer.hpp"
+#include "src/text/pipeline.hpp"
 
 namespace hz::text::detail {
 
@@ -15,25 +14,22 @@ char32_t byte_to_char(unsigned char b);
 std::string decode_byte_chars(std::string_view text);
 
 struct BpeOptions {
-  bool ignore_merges = false;  // a piece that is a token needs no merges
-  bool nfc = false;            // normalise first
   bool byte_level = true;      // else symbols are characters, with <0x00> … <0xFF> for those that are no token
-  bool mark_spaces = false;    // spaces become U+2581
-  bool mark_first = false;     // and one is put before the text, if it does not begin with one (see mark_each)
-  bool mark_each = false;      // also behind special tokens
+  bool ignore_merges = false;  // a piece that is a token needs no merges
   bool newline_runs = false;   // a piece of newlines that is a token needs no merges
   bool fuse_unknown = false;   // a run of unknown characters gives one unknown token
+  std::string continuing = {}; // put before symbols inside a piece ("##"), characters only
+  std::string last = {};       // put behind the last symbol of a piece ("</w>"), characters only
 };
 
-class Bpe : public Algorithm {
+class Bpe : public PieceModel {
  public:
-  Bpe(const Vocab& vocab, PreTokenizer pre, Merges merges, BpeOptions options);
-  void encode(const Fragment& fragment, Output& out) const override;
+  Bpe(const Vocab& vocab, Merges merges, BpeOptions options);
+  std::unique_ptr<PieceEncoder> start(PieceOutput& out) const override;
 
  private:
-  struct Session;
+  class Encoder;
   const Vocab& vocab_;
-  PreTokenizer pre_;
   Merges merges_;
   BpeOptions options_;
   TokenId byte_ids_[256];  // byte level: of the stand-ins; else of <0xNN>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalisation cluster by cluster: a base character with its marks, over utf8proc's tables.
+// Unicode normalisation cluster by cluster: a base character with its marks, over utf8proc's tables.
 #include "src/text/normalize.hpp"
 
 #include <utf8proc.h>
@@ -90,10 +90,6 @@ class Normalizer {
 };
 
 }  // namespace
-
-bool surely_normal(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-}
 
 void normalize(std::string_view text, Form form, AlignedText& out) {
   Normalizer normalizer(form, out);

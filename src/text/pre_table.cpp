@@ -67,7 +67,7 @@ constexpr CutStep kYoutu[] = {
      "\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+"},
     {Cut::isolate, HZ_CASED(HZ_CONTRACTION "?") "|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" HZ_SPACES}};
 constexpr CutStep kFalcon[] = {
-    {Cut::isolate, "[\\p{P}\\$\\+<=>\\^~\\|`]+"}, {Cut::isolate, HZ_GPT2}, {Cut::isolate, "\\p{N}+"}, {Cut::isolate, "[0-9][0-9][0-9]"}};
+    {Cut::isolate, "[\\p{P}\\$\\+<=>\\^~\\|`]+"}, {Cut::isolate, HZ_GPT2}, {Cut::isolate, "[0-9][0-9][0-9]"}};
 constexpr CutStep kDefault[] = {
     {Cut::isolate, "[\\p{P}\\$\\+<=>\\^~\\|]+"}, {Cut::isolate, HZ_GPT2}, {Cut::isolate, "\\p{N}+"}, {Cut::isolate, "[0-9][0-9][0-9]"}};
 constexpr CutStep kBloom[] = {{Cut::isolate, HZ_BLOOM}};
@@ -169,7 +169,7 @@ constexpr PreSpec kTable[] = {
     {.name = "hunyuan", .steps = kQwen2},
     {.name = "solar-open", .steps = kQwen2},
     {.name = "grok-2", .steps = kQwen2},
-    {.name = "qwen35", .steps = kQwen35, .nfc = true},
+    {.name = "qwen35", .steps = kQwen35},
     {.name = "poro-chat", .steps = kBloom},
     {.name = "bloom", .steps = kBloom, .clean_up = true},
     {.name = "gpt3-finnish", .steps = kBloom, .clean_up = true},

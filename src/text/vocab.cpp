@@ -156,6 +156,16 @@ void read_roles(Vocab& vocab, const Metadata& metadata, std::vector<std::pair<Ro
   }
 }
 
+std::string spaces_for_marks(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    const bool mark = text.substr(i).starts_with(kSpaceMark);
+    out.push_back(mark ? ' ' : text[i]);
+    i += mark ? kSpaceMark.size() : 1;
+  }
+  return out;
+}
+
 void fill_pieces(Vocab& vocab, std::string (*decode)(std::string_view text)) {
   vocab.pieces.clear();
   vocab.piece_ends.clear();

@@ -80,6 +80,9 @@ void read_roles(Vocab& vocab, const io::Metadata& metadata, std::vector<std::pai
 // From names, types and roles: which tokens are special, which end a turn, and roles found by name. Idempotent.
 void classify(Vocab& vocab);
 
+// Spaces for U+2581.
+std::string spaces_for_marks(std::string_view text);
+
 // Fills pieces: decode(text) for tokens of text, the byte of byte tokens, the text of control tokens.
 void fill_pieces(Vocab& vocab, std::string (*decode)(std::string_view text));
 
