@@ -38,6 +38,7 @@ void each_char(std::string_view text, F&& edit) {
 void lowercase(std::string_view text, AlignedText& out) {
   std::string bytes;
   each_char(text, [&](const Utf8Char& c, std::string_view raw, std::size_t begin) {
+    if (c.cp == 0x130) return out.replace("i\xCC\x87", begin, begin + raw.size());  // the only one that becomes two
     const auto lower = static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c.cp)));
     if (!c.valid || lower == c.cp) return out.copy(raw, begin);
     bytes.clear();

@@ -24,11 +24,13 @@ void normalize(std::string_view text, Form form, AlignedText& out);
 
 // White_Space of Unicode.
 bool is_space(char32_t cp);
+// Letters, marks, numbers and connectors such as '_'.
+bool is_word(char32_t cp);
 
 struct NormStep {
   enum class Kind : std::uint8_t {
     form,            // Unicode normalisation
-    lowercase,       // one character to one
+    lowercase,       // without regard to context
     strip_accents,   // drops nonspacing marks
     replace,         // every `from` by `to`
     replace_match,   // every match of `pattern` by `to`

@@ -80,10 +80,10 @@ constexpr CutStep kChameleon[] = {
     {Cut::isolate, "([\\t\\n]|    |  )"}, {Cut::isolate, "\\p{N}"},
     {Cut::isolate, "[\\p{P}!-/:-@\\[-`{-~]"}, {Cut::isolate, HZ_GPT2}};
 // Upper- and lower-case runs without Han characters; the intersection is written as a negated union.
-#define HZ_UPPER_NOT_HAN "[^\\p{Ll}\\p{N}\\p{P}\\p{S}\\p{Z}\\p{C}\\p{Han}]"
-#define HZ_LOWER_NOT_HAN "[^\\p{Lu}\\p{Lt}\\p{N}\\p{P}\\p{S}\\p{Z}\\p{C}\\p{Han}]"
+#define HZ_UPPER_NOT_HAN "[^\\p{Ll}\\p{N}\\p{P}\\p{S}\\p{Z}\\p{C}\\p{sc:Han}]"
+#define HZ_LOWER_NOT_HAN "[^\\p{Lu}\\p{Lt}\\p{N}\\p{P}\\p{S}\\p{Z}\\p{C}\\p{sc:Han}]"
 constexpr CutStep kKimiK2[] = {{Cut::isolate,
-    "\\p{Han}+|[^\\r\\n\\p{L}\\p{N}]?" HZ_UPPER_NOT_HAN "*" HZ_LOWER_NOT_HAN "+" HZ_CONTRACTION "?"
+    "\\p{sc:Han}+|[^\\r\\n\\p{L}\\p{N}]?" HZ_UPPER_NOT_HAN "*" HZ_LOWER_NOT_HAN "+" HZ_CONTRACTION "?"
     "|[^\\r\\n\\p{L}\\p{N}]?" HZ_UPPER_NOT_HAN "+" HZ_LOWER_NOT_HAN "*" HZ_CONTRACTION "?"
     "|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" HZ_SPACES}};
 constexpr CutStep kSuperBpe[] = {{Cut::isolate, "\\p{N}+"}, {Cut::digits, {}}};

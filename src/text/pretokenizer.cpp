@@ -5,6 +5,7 @@
 #include <utf8proc.h>
 
 #include "hanzo/text/utf8.hpp"
+#include "src/text/normalize.hpp"
 
 namespace hz::text::detail {
 namespace {
@@ -19,16 +20,6 @@ void put(Pieces& out, std::size_t begin, std::size_t end) {
 bool is_decimal(char32_t cp) {
   if (cp < 0x80) return cp >= '0' && cp <= '9';
   return utf8proc_category(static_cast<utf8proc_int32_t>(cp)) == UTF8PROC_CATEGORY_ND;
-}
-
-bool is_word(char32_t cp) {
-  switch (utf8proc_category(static_cast<utf8proc_int32_t>(cp))) {
-    case UTF8PROC_CATEGORY_LU: case UTF8PROC_CATEGORY_LL: case UTF8PROC_CATEGORY_LT: case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO: case UTF8PROC_CATEGORY_MN: case UTF8PROC_CATEGORY_MC: case UTF8PROC_CATEGORY_ME:
-    case UTF8PROC_CATEGORY_ND: case UTF8PROC_CATEGORY_NL: case UTF8PROC_CATEGORY_NO: case UTF8PROC_CATEGORY_PC:
-      return true;
-    default: return false;
-  }
 }
 
 // digits and word_digits: text is one piece that begins at byte `base` of the whole.
@@ -74,7 +65,7 @@ void cut_matches(Cut cut, Regex::Matcher& matcher, std::string_view text, std::s
         put(out, base + done, base + begin), done = end;
         break;
       case Cut::keep_matches:
-        put(out, base + begin, base + end), done = text.size();
+        put(out, base + begin, base + end);
         break;
       case Cut::merge_next:
         put(out, base + done, base + begin), done = begin;
@@ -95,7 +86,7 @@ void cut_matches(Cut cut, Regex::Matcher& matcher, std::string_view text, std::s
     // An empty match cuts where it is; the search goes on behind the next character.
     from = end > begin ? end : (end < text.size() ? end + decode_utf8(text, end).length : text.size());
   }
-  put(out, base + done, base + text.size());
+  if (cut != Cut::keep_matches) put(out, base + done, base + text.size());
 }
 
 }  // namespace

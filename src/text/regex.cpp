@@ -7,6 +7,7 @@
 #include <pcre2.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "hanzo/core/error.hpp"
 
@@ -28,49 +29,119 @@ struct ClassText {
 };
 constexpr ClassText kClasses[] = {
     {'s', "\\t-\\r\\x{85}\\p{Z}"},
-    {'w', "\\p{L}\\p{M}\\p{Nd}\\p{Pc}"},
+    {'w', "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}"},
     {'h', "0-9A-Fa-f"},
+};
+
+// PCRE2 takes a bare script name for the script's extensions, other engines for the script.
+constexpr std::string_view kScripts[] = {"Arabic", "Armenian", "Bengali", "Bopomofo", "Cyrillic", "Devanagari", "Ethiopic", "Georgian", "Greek",
+                                         "Gujarati", "Gurmukhi", "Han", "Hangul", "Hebrew", "Hiragana", "Kannada", "Katakana", "Khmer", "Lao",
+                                         "Latin", "Malayalam", "Mongolian", "Myanmar", "Sinhala", "Tamil", "Telugu", "Thai", "Tibetan"};
+
+// Rewrites a pattern from left to right.
+class Translator {
+ public:
+  explicit Translator(std::string_view pattern) : in_(pattern) {}
+
+  std::string run() {
+    std::string out;
+    while (at_ < in_.size()) {
+      if (in_[at_] == '[')
+        out += whole_class();
+      else if (in_[at_] == '\\')
+        out += escape(false);
+      else
+        out += in_[at_++];
+    }
+    return out;
+  }
+
+ private:
+  [[noreturn]] void unsupported(const char* what) const {
+    throw Error(ErrorKind::unsupported, fmt::format("the pattern '{}' {}", in_, what));
+  }
+
+  // An escape and the character that it belongs to.
+  std::string escape(bool in_class) {
+    const std::string_view text = in_.substr(at_, 2);
+    at_ += text.size();
+    if (text.size() < 2) return std::string(text);
+    const char lower = static_cast<char>(text[1] | 0x20);
+    const bool negated = text[1] != lower;
+    if (lower == 'p' && at_ < in_.size() && in_[at_] == '{') {
+      const std::string_view name = in_.substr(at_ + 1, in_.find('}', at_) - at_ - 1);
+      if (std::find(std::begin(kScripts), std::end(kScripts), name) == std::end(kScripts)) return std::string(text);
+      at_ += name.size() + 2;
+      return fmt::format("{}{{sc:{}}}", text, name);
+    }
+    for (const auto& [letter, members] : kClasses) {
+      if (letter != lower) continue;
+      if (in_class && negated) unsupported("has a negated class like \\S inside a class");
+      return in_class ? std::string(members) : fmt::format("[{}{}]", negated ? "^" : "", members);
+    }
+    return std::string(text);
+  }
+
+  // [...] with the nested classes and intersections of Oniguruma: [a[bc]] is [abc], [a&&[^b]] is (?:(?=[^b])[a]).
+  std::string whole_class() {
+    const std::size_t begin = at_;
+    bool negated = false;
+    std::vector<std::string> parts;
+    std::string members = class_members(negated, parts, 0);
+    if (parts.empty()) return fmt::format("[{}{}]", negated ? "^" : "", members);
+    if (negated || members.empty()) at_ = begin, unsupported("intersects classes in a way that is not built");
+    std::string out = "(?:";
+    for (const std::string& p : parts) out += fmt::format("(?={})", p);
+    return out + fmt::format("[{}])", members);
+  }
+
+  // Reads from '[' to its ']'. parts: what the class is intersected with, as classes.
+  std::string class_members(bool& negated, std::vector<std::string>& parts, int depth) {
+    if (depth > 8) unsupported("nests classes too deeply");
+    ++at_;
+    negated = at_ < in_.size() && in_[at_] == '^';
+    if (negated) ++at_;
+    std::string members;
+    if (at_ < in_.size() && in_[at_] == ']') members = "\\]", ++at_;
+    bool intersecting = false;
+    while (at_ < in_.size() && in_[at_] != ']') {
+      if (in_[at_] == '\\') {
+        if (intersecting) unsupported("intersects classes in a way that is not built");
+        members += escape(true);
+      } else if (in_.substr(at_, 2) == "[:") {
+        const std::size_t end = in_.find(":]", at_);
+        if (end == std::string_view::npos) unsupported("does not end a class like [:alpha:]");
+        members += in_.substr(at_, end + 2 - at_);
+        at_ = end + 2;
+      } else if (in_.substr(at_, 2) == "&&") {
+        intersecting = true;
+        at_ += 2;
+      } else if (in_[at_] == '[') {
+        bool inner_negated = false;
+        std::vector<std::string> inner_parts;
+        const std::string inner = class_members(inner_negated, inner_parts, depth + 1);
+        if (!inner_parts.empty() || (inner_negated && !intersecting)) unsupported("nests classes in a way that is not built");
+        if (intersecting)
+          parts.push_back(fmt::format("[{}{}]", inner_negated ? "^" : "", inner));
+        else
+          members += inner;
+      } else {
+        if (intersecting) unsupported("intersects classes in a way that is not built");
+        members += in_[at_++];
+      }
+    }
+    if (at_ >= in_.size()) unsupported("does not end a class");
+    ++at_;
+    return members;
+  }
+
+  std::string_view in_;
+  std::size_t at_ = 0;
 };
 
 }  // namespace
 
-std::string portable_pattern(std::string_view pattern) {
-  std::string out;
-  bool in_class = false;
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    const char c = pattern[i];
-    if (c == '\\' && i + 1 < pattern.size()) {
-      const char next = pattern[++i];
-      const char lower = static_cast<char>(next | 0x20);
-      const auto* known = std::find_if(std::begin(kClasses), std::end(kClasses), [&](auto& k) { return k.letter == lower; });
-      const bool negated = next != lower;
-      if (known != std::end(kClasses) && !(negated && in_class)) {
-        out += in_class ? std::string(known->members) : fmt::format("[{}{}]", negated ? "^" : "", known->members);
-      } else {
-        out += c;
-        out += next;
-      }
-      continue;
-    }
-    if (in_class && c == '&' && pattern.substr(i, 2) == "&&")
-      throw Error(ErrorKind::unsupported, fmt::format("the pattern '{}' intersects classes (&&)", pattern));
-    if (c == '[') {
-      if (in_class && i + 1 < pattern.size() && pattern[i + 1] != ':')
-        throw Error(ErrorKind::unsupported, fmt::format("the pattern '{}' has a class inside a class", pattern));
-      in_class = true;
-      out += c;
-      // A ']' directly after the opening (or its '^') is a member.
-      std::size_t j = i + 1;
-      if (j < pattern.size() && pattern[j] == '^') out += pattern[j], ++j;
-      if (j < pattern.size() && pattern[j] == ']') out += "\\]", ++j;
-      i = j - 1;
-      continue;
-    }
-    if (c == ']') in_class = false;
-    out += c;
-  }
-  return out;
-}
+std::string portable_pattern(std::string_view pattern) { return Translator(pattern).run(); }
 
 struct Regex::Code {
   pcre2_code* code = nullptr;
@@ -82,8 +153,12 @@ Regex::Regex(std::string_view pattern) : pattern_(portable_pattern(pattern)) {
   auto code = std::make_unique<Code>();
   int error = 0;
   PCRE2_SIZE at = 0;
+  // ^ and $ at lines, as in Oniguruma.
+  pcre2_compile_context* context = pcre2_compile_context_create(nullptr);
+  if (context) pcre2_set_newline(context, PCRE2_NEWLINE_LF);
   code->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern_.data()), pattern_.size(),
-                             PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &at, nullptr);
+                             PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &at, context);
+  pcre2_compile_context_free(context);
   if (!code->code)
     throw Error(ErrorKind::unsupported, fmt::format("the pattern '{}' cannot be compiled: {} at byte {}", pattern_, message_of(error), at));
   code->jit = pcre2_jit_compile(code->code, PCRE2_JIT_COMPLETE) == 0;

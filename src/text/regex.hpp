@@ -11,7 +11,8 @@
 namespace hz::text::detail {
 
 // Rewrites the classes whose meaning differs between PCRE2 and the engines that tokenizers are written for:
-// \s and \S become Unicode White_Space, \w and \W letters, marks, decimal digits and connectors.
+// \s and \S become Unicode White_Space, \w and \W alphabetic characters, marks, decimal digits and connectors; nested
+// and intersected classes are spelt out. Error(unsupported) naming what it cannot rewrite.
 std::string portable_pattern(std::string_view pattern);
 
 // Immutable; shared by threads.

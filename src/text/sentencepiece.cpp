@@ -19,8 +19,23 @@ void ByteFallback::put(std::string_view text, std::size_t begin, std::size_t end
     out.put(*unk_, begin, end);
 }
 
+namespace {
+
+// The first space mark at or behind `from` that follows something else; text.size() when there is none.
+std::size_t next_word(std::string_view text, std::size_t from) {
+  for (std::size_t at = from; (at = text.find(kSpaceMark, at)) != std::string_view::npos; at += kSpaceMark.size())
+    if (at > 0 && !text.substr(0, at).ends_with(kSpaceMark)) return at;
+  return text.size();
+}
+
+}  // namespace
+
 SentencePieceBpe::SentencePieceBpe(const Vocab& vocab) : vocab_(vocab), fallback_(vocab) {
-  for (TokenId id = 0; id < vocab.size(); ++id) longest_ = std::max(longest_, vocab.texts[id].size());
+  for (TokenId id = 0; id < vocab.size(); ++id) {
+    const std::string_view text = vocab.texts[id];
+    longest_ = std::max(longest_, text.size());
+    if (vocab.in_text(id) && next_word(text, 0) < text.size()) words_ = false;
+  }
 }
 
 // Tokens that text may become; control tokens are not among them, whatever their spelling.
@@ -40,10 +55,14 @@ class SentencePieceBpe::Encoder : public PieceEncoder {
       for (; begin < end; ++begin) model_.fallback_.put(whole, begin, begin + 1, out_);
       return;
     }
-    text_ = whole;
-    split(begin, end);
-    merge();
-    for (std::int32_t i = 0; i >= 0; i = at(i).next) emit(at(i));
+    text_ = whole.substr(0, end);
+    while (begin < end) {
+      const std::size_t stop = model_.words_ ? next_word(text_, begin + 1) : end;
+      split(begin, stop);
+      merge();
+      for (std::int32_t i = 0; i >= 0; i = at(i).next) emit(at(i));
+      begin = stop;
+    }
   }
 
  private:
@@ -54,7 +73,7 @@ class SentencePieceBpe::Encoder : public PieceEncoder {
     std::int32_t previous, next;
   };
   struct Candidate {
-    float score;
+    double score;
     std::int32_t left, right;
     std::uint32_t length;  // of both together when the candidate was made
     TokenId id;

@@ -29,6 +29,7 @@ class SentencePieceBpe : public PieceModel {
   const Vocab& vocab_;
   ByteFallback fallback_;
   std::size_t longest_ = 0;  // bytes of the longest token
+  bool words_ = true;        // no token goes on behind a space mark, so that each word can be merged by itself
 };
 
 }  // namespace hz::text::detail

@@ -12,14 +12,20 @@ namespace {
 
 using Entries = std::vector<std::pair<std::string_view, std::int32_t>>;
 
-// The white space that ends at byte `end` and begins not before `floor`; its first byte.
+// The character that ends at byte `end` > floor; invalid when none begins at `floor` or behind.
+Utf8Char char_before(std::string_view text, std::size_t floor, std::size_t end) {
+  std::size_t begin = end - 1;
+  while (begin > floor && end - begin < 4 && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) --begin;
+  const Utf8Char c = decode_utf8(text, begin);
+  return begin + c.length == end ? c : Utf8Char{};
+}
+
+// The first byte of the white space that ends at byte `end`.
 std::size_t space_before(std::string_view text, std::size_t floor, std::size_t end) {
   while (end > floor) {
-    std::size_t begin = end - 1;
-    while (begin > floor && end - begin < 4 && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) --begin;
-    const Utf8Char c = decode_utf8(text, begin);
-    if (!c.valid || begin + c.length != end || !is_space(c.cp)) break;
-    end = begin;
+    const Utf8Char c = char_before(text, floor, end);
+    if (!c.valid || !is_space(c.cp)) break;
+    end -= c.length;
   }
   return end;
 }
@@ -31,11 +37,6 @@ std::size_t space_behind(std::string_view text, std::size_t begin) {
     begin += c.length;
   }
   return begin;
-}
-
-bool word_byte(char c) {
-  const auto b = static_cast<unsigned char>(c);
-  return b >= 0x80 || (b >= '0' && b <= '9') || (b >= 'A' && b <= 'Z') || (b >= 'a' && b <= 'z') || b == '_';
 }
 
 }  // namespace
@@ -62,7 +63,8 @@ bool SpecialSplit::fits(std::string_view text, std::size_t begin, std::size_t en
       !(range < parsed.size() && parsed[range].begin <= begin && end <= parsed[range].end))
     return false;
   if (vocab_.affixes.empty() || !affix(id).whole_word) return true;
-  return !(begin > 0 && word_byte(text[begin - 1])) && !(end < text.size() && word_byte(text[end]));
+  const auto in_word = [](const Utf8Char& c) { return c.valid && is_word(c.cp); };
+  return !(begin > 0 && in_word(char_before(text, 0, begin))) && !(end < text.size() && in_word(decode_utf8(text, end)));
 }
 
 std::vector<SpecialSplit::Found> SpecialSplit::find(std::string_view text, const Ranges& parsed) const {

@@ -169,7 +169,7 @@ std::string_view Tokenizer::pre() const { return body_->pre; }
 std::string_view Tokenizer::text(TokenId id) const { return checked(*body_, id), body_->vocab.texts[id]; }
 std::string_view Tokenizer::piece(TokenId id) const { return checked(*body_, id), body_->vocab.piece(id); }
 TokenType Tokenizer::type(TokenId id) const { return body_->vocab.types[checked(*body_, id)]; }
-float Tokenizer::score(TokenId id) const { return checked(*body_, id), body_->vocab.score(id); }
+double Tokenizer::score(TokenId id) const { return checked(*body_, id), body_->vocab.score(id); }
 bool Tokenizer::is_control(TokenId id) const { return body_->vocab.special[checked(*body_, id)] == detail::Special::when_parsed; }
 bool Tokenizer::shows(TokenId id, const DecodeOptions& options) const {
   const TokenType type = this->type(id);

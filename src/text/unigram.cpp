@@ -20,7 +20,7 @@ Unigram::Unigram(const Vocab& vocab, bool byte_fallback)
   double lowest = std::numeric_limits<double>::max();
   for (TokenId id = 0; id < vocab.size(); ++id) {
     const TokenType type = vocab.type(id);
-    if (type == TokenType::normal) lowest = std::min(lowest, static_cast<double>(vocab.score(id)));
+    if (type == TokenType::normal) lowest = std::min(lowest, vocab.score(id));
     if ((type == TokenType::normal || type == TokenType::user_defined) && vocab.special[static_cast<std::size_t>(id)] != Special::when_parsed)
       entries.emplace_back(vocab.texts[id], id);
   }
@@ -70,7 +70,7 @@ class Unigram::Encoder : public PieceEncoder {
       bool covered = false;  // a token is exactly this character
       model_.trie_.prefixes(text, at, [&](std::size_t length, std::int32_t id) {
         covered = covered || length == character;
-        offer(length, model_.vocab_.type(id) == TokenType::user_defined ? 0.0 : static_cast<double>(model_.vocab_.score(id)), id);
+        offer(length, model_.vocab_.type(id) == TokenType::user_defined ? 0.0 : model_.vocab_.score(id), id);
         return true;
       });
       if (!covered) offer(character, model_.unknown_score_, -1);

@@ -58,7 +58,7 @@ void read_scores(Vocab& vocab, const Metadata& m, bool needed) {
     return;
   }
   if (const auto* floats = view_array<float>(m, kScores)) {
-    vocab.scores = *floats;
+    vocab.scores.assign(floats->begin(), floats->end());
   } else if (const auto* ints = view_array<std::int32_t>(m, kScores)) {
     vocab.scores.assign(ints->begin(), ints->end());
   } else {
@@ -166,7 +166,7 @@ std::string spaces_for_marks(std::string_view text) {
   return out;
 }
 
-void fill_pieces(Vocab& vocab, std::string (*decode)(std::string_view text)) {
+void fill_pieces(Vocab& vocab, const std::function<std::string(std::string_view text)>& decode) {
   vocab.pieces.clear();
   vocab.piece_ends.clear();
   vocab.piece_ends.reserve(static_cast<std::size_t>(vocab.size()));

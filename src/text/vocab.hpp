@@ -2,6 +2,7 @@
 // Vocab: the tokens of a model, their types, scores and roles. Algorithms read it.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,7 +34,7 @@ struct Affix {
 struct Vocab {
   TextPool texts;
   std::vector<TokenType> types;  // as the file has them
-  std::vector<float> scores;     // empty: all 0
+  std::vector<double> scores;    // empty: all 0
   std::vector<Special> special;
   std::vector<std::pair<TokenId, Affix>> affixes;  // ascending ids; tokens without one are absent
   std::optional<TokenId> roles[kRoles];
@@ -43,7 +44,7 @@ struct Vocab {
 
   std::int32_t size() const { return texts.size(); }
   TokenType type(TokenId id) const { return types[static_cast<std::size_t>(id)]; }
-  float score(TokenId id) const { return scores.empty() ? 0.0F : scores[static_cast<std::size_t>(id)]; }
+  double score(TokenId id) const { return scores.empty() ? 0.0 : scores[static_cast<std::size_t>(id)]; }
   std::string_view piece(TokenId id) const {
     const auto i = static_cast<std::size_t>(id);
     const std::uint32_t begin = i == 0 ? 0 : piece_ends[i - 1];
@@ -84,6 +85,6 @@ void classify(Vocab& vocab);
 std::string spaces_for_marks(std::string_view text);
 
 // Fills pieces: decode(text) for tokens of text, the byte of byte tokens, the text of control tokens.
-void fill_pieces(Vocab& vocab, std::string (*decode)(std::string_view text));
+void fill_pieces(Vocab& vocab, const std::function<std::string(std::string_view text)>& decode);
 
 }  // namespace hz::text::detail

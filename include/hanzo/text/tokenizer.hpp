@@ -62,6 +62,13 @@ class Tokenizer {
   // lack something, Error(unsupported) for a kind or pre-tokenizer that is not built.
   static std::shared_ptr<const Tokenizer> from_gguf(const io::Metadata& metadata, std::string_view pre_override = {});
 
+  // From a Hugging Face `tokenizer.json`: the file itself, or a folder that holds it. `tokenizer_config.json` and
+  // `generation_config.json` beside it name the tokens with a role and those that end a turn. Errors as above.
+  static std::shared_ptr<const Tokenizer> from_hf(const std::filesystem::path& path);
+  // The same from the texts of the files; the configurations may be empty. source: what messages call them.
+  static std::shared_ptr<const Tokenizer> from_hf_json(std::string_view tokenizer, std::string_view tokenizer_config = {},
+                                                       std::string_view generation_config = {}, const std::string& source = "tokenizer.json");
+
   ~Tokenizer();
   Tokenizer(const Tokenizer&) = delete;
   Tokenizer& operator=(const Tokenizer&) = delete;
@@ -87,7 +94,7 @@ class Tokenizer {
   std::string_view text(TokenId id) const;   // as the vocabulary writes it
   std::string_view piece(TokenId id) const;  // the bytes it stands for inside a text; the text of control tokens
   TokenType type(TokenId id) const;
-  float score(TokenId id) const;             // 0 where the model has no scores
+  double score(TokenId id) const;            // 0 where the model has no scores
   bool is_control(TokenId id) const;         // never found in text that is not to be parsed for it
   bool is_end_of_turn(TokenId id) const;
   bool shows(TokenId id, const DecodeOptions& options) const;  // decode gives its text rather than nothing
