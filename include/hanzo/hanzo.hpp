@@ -19,6 +19,7 @@
 #include "hanzo/model/rope_table.hpp"
 #include "hanzo/model/weights.hpp"
 #include "hanzo/nn/linear.hpp"
+#include "hanzo/nn/moe.hpp"
 #include "hanzo/ops/ops.hpp"
 #include "hanzo/quant/qact.hpp"
 #include "hanzo/quant/qtensor.hpp"

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "hanzo/nn/moe.hpp"
+
 namespace hz::model {
 namespace {
 
@@ -49,7 +51,17 @@ Tensor Decoder::attention(const LayerWeights& w, std::size_t layer, const nn::Ac
   return nn::apply(w.output, nn::Activation(hz::attention(args, q, h.heads)), activations);
 }
 
+Tensor Decoder::experts(const LayerWeights& w, const nn::Activation& x) const {
+  const Tensor p = softmax(nn::apply(w.router, x, activations));
+  const nn::Routing routing = nn::route(p, hparams.experts_used, arch->experts.normalised);
+  const Tensor gate = nn::apply_experts(w.gate_experts, x, routing.tokens, routing.experts, activations);
+  const Tensor up = nn::apply_experts(w.up_experts, x, routing.tokens, routing.experts, activations);
+  const nn::Activation h(glu(gate_function(arch->mlp.kind), gate, up));
+  return nn::combine(nn::apply_experts(w.down_experts, h, routing.rows, routing.experts, activations), routing);
+}
+
 Tensor Decoder::mlp(const LayerWeights& w, const nn::Activation& x) const {
+  if (w.router.defined()) return experts(w, x);
   if (w.gate.defined()) {
     auto gu = nn::apply({&w.gate, &w.up}, x, activations);
     return nn::apply(w.down, nn::Activation(glu(gate_function(arch->mlp.kind), gu[0], gu[1])), activations);

@@ -30,6 +30,7 @@ struct Decoder {
   Tensor norm(const NormWeights& w, const Tensor& x) const;
   Tensor attention(const LayerWeights& w, std::size_t layer, const nn::Activation& x, const Batch& batch) const;
   Tensor mlp(const LayerWeights& w, const nn::Activation& x) const;
+  Tensor experts(const LayerWeights& w, const nn::Activation& x) const;
   void probe(const Tensor& x, const Batch& batch, const std::string& where) const;
 };
 

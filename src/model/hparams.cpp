@@ -64,11 +64,11 @@ void read_attention(const Arch& arch, const Reader& r, HParams& h) {
   h.head_dim = static_cast<int>(r.integer_or("attention.key_length", h.hidden / h.heads, 1, 1024));
   h.value_dim = static_cast<int>(r.integer_or("attention.value_length", h.head_dim, 1, 1024));
   h.attention_scale = r.real_or("attention.scale", 1.0f / std::sqrt(static_cast<float>(h.head_dim)), 1e-6f, 1e6f);
-  h.attention_softcap = r.real_or("attn_logit_softcapping", 0.0f, 0.0f, 1e6f);
-  h.final_softcap = r.real_or("final_logit_softcapping", 0.0f, 0.0f, 1e6f);
+  h.attention_softcap = r.real_or("attn_logit_softcapping", arch.attention.softcap, 0.0f, 1e6f);
+  h.final_softcap = r.real_or("final_logit_softcapping", arch.final_softcap, 0.0f, 1e6f);
   h.sliding.assign(static_cast<std::size_t>(h.layers), false);
   if (arch.attention.window_period > 0) {
-    h.window = r.integer_or("attention.sliding_window", 0, 0, std::int64_t{1} << 31);
+    h.window = r.integer_or("attention.sliding_window", arch.attention.window, 0, std::int64_t{1} << 31);
     for (std::int64_t i = 0; h.window > 0 && i < h.layers; ++i)
       h.sliding[static_cast<std::size_t>(i)] = i % arch.attention.window_period != arch.attention.window_full_at;
     if (h.window > 0 && r.has("attention.sliding_window_pattern")) h.sliding = r.flags("attention.sliding_window_pattern", h.layers);

@@ -16,16 +16,8 @@ class Binder {
 
   bool has(const std::string& name) const { return file_.find(name) != nullptr; }
 
-  QTensor matrix(const std::string& name, std::int64_t rows, std::int64_t cols) {
-    const io::GgufTensor& t = require(name);
-    Shape shape = t.shape;
-    while (shape.rank() > 2 && shape[0] == 1) shape = drop_first(shape);
-    if (!(shape == Shape{rows, cols})) wrong(t, Shape{rows, cols});
-    if (!quant::info(t.type).weight) throw Error(ErrorKind::bad_file, name + " has type " + std::string(name_of(t.type)) + ", which is no weight type", where());
-    used_.insert(name);
-    const QTensor q = file_.tensor(name);
-    return QTensor(name, shape, t.type, std::make_shared<Storage>(storage_of(q)), 0);
-  }
+  QTensor matrix(const std::string& name, std::int64_t rows, std::int64_t cols) { return bind(name, Shape{rows, cols}); }
+  QTensor experts(const std::string& name, std::int64_t count, std::int64_t rows, std::int64_t cols) { return bind(name, Shape{count, rows, cols}); }
   // A vector of n values, decoded to F32. Only float types: a quantized norm or bias is refused by name.
   Tensor vector(const std::string& name, std::int64_t n) {
     const io::GgufTensor& t = require(name);
@@ -54,6 +46,17 @@ class Binder {
   std::string where() const { return file_.files()[0].string(); }
 
  private:
+  QTensor bind(const std::string& name, const Shape& wanted) {
+    const io::GgufTensor& t = require(name);
+    Shape shape = t.shape;
+    while (shape.rank() > wanted.rank() && shape[0] == 1) shape = drop_first(shape);
+    if (!(shape == wanted)) wrong(t, wanted);
+    if (!quant::info(t.type).weight) throw Error(ErrorKind::bad_file, name + " has type " + std::string(name_of(t.type)) + ", which is no weight type", where());
+    used_.insert(name);
+    const QTensor q = file_.tensor(name);
+    return QTensor(name, shape, t.type, std::make_shared<Storage>(storage_of(q)), 0);
+  }
+
   static Shape drop_first(const Shape& s) {
     Shape r;
     for (int i = 1; i < s.rank(); ++i) r.push_back(s[i]);
@@ -99,6 +102,13 @@ LayerWeights bind_layer(const Arch& arch, const HParams& h, Binder& b, std::int6
     const bool per_head = arch.attention.qk_norm == QkNorm::per_head;
     w.q_norm = b.norm(p + "attn_q_norm", per_head ? h.head_dim : q_out);
     w.k_norm = b.norm(p + "attn_k_norm", per_head ? h.head_dim : k_out);
+  }
+  if (h.experts > 0) {
+    w.router = b.linear(p + "ffn_gate_inp", h.experts, h.hidden);
+    w.gate_experts = b.experts(p + "ffn_gate_exps.weight", h.experts, h.expert_ff, h.hidden);
+    w.up_experts = b.experts(p + "ffn_up_exps.weight", h.experts, h.expert_ff, h.hidden);
+    w.down_experts = b.experts(p + "ffn_down_exps.weight", h.experts, h.hidden, h.expert_ff);
+    return w;
   }
   if (arch.mlp.kind == Mlp::swiglu || arch.mlp.kind == Mlp::geglu_tanh) w.gate = b.linear(p + "ffn_gate", h.ff, h.hidden);
   w.up = b.linear(p + "ffn_up", h.ff, h.hidden);

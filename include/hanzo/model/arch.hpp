@@ -28,6 +28,8 @@ struct AttentionSpec {
   // Sliding window: layers whose index i has (i % period) != full_at use it, where the file gives a window.
   // period 0: no layer does, whatever the file says.
   int window_period = 0, window_full_at = 0;
+  std::int64_t window = 0;  // where the file does not say; 0: none
+  float softcap = 0;        // of the scores, where the file does not say; 0: none
   // Rope base of the sliding layers when `rope.freq_base_swa` is absent; 0: as the other layers.
   float window_rope_base = 0;
   // false: linear rope scaling of the file applies to the full layers only.
@@ -50,6 +52,7 @@ struct Arch {
   MlpSpec mlp = {};
   ExpertSpec experts = {};
   EmbedScale embed_scale = EmbedScale::none;
+  float final_softcap = 0;  // of the logits, where the file does not say; 0: none
 };
 
 // The architecture that `general.architecture` names, or null.

@@ -18,6 +18,8 @@ struct LayerWeights {
   NormWeights attn_norm, attn_post_norm, ffn_norm, ffn_post_norm, q_norm, k_norm;
   nn::Linear q, k, v, output;
   nn::Linear gate, up, down;
+  nn::Linear router;                                // [experts, hidden]; defined where the layer has experts
+  QTensor gate_experts, up_experts, down_experts;   // [experts, out, in]
 };
 
 struct Weights {

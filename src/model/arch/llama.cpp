@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Llama 1-3, Mistral, SmolLM2 and their kin: pre-RMSNorm, rope on adjacent pairs, SwiGLU.
+// Llama 1-3, Mistral, SmolLM2 and their kin: pre-RMSNorm, rope on adjacent pairs, SwiGLU; Mixtral's experts.
 #include "hanzo/model/arch.hpp"
 
 namespace hz::model {
@@ -8,5 +8,6 @@ const Arch llama{
     .name = "llama",
     .attention = {.rope = Rope::adjacent},
     .mlp = {.kind = Mlp::swiglu},
+    .experts = {.allowed = true},
 };
 }  // namespace hz::model
