@@ -17,13 +17,13 @@ namespace hz {
 struct LoadOptions {
   std::string device = "cpu";
   int threads = 0;                 // 0: default_threads()
-  std::string isa;                 // cpu: force an instruction set
+  std::string isa = {};              // cpu: force an instruction set
   bool pack = true;                // cpu: packed panels of the weights
   KvKind kv = KvKind::f16;
   nn::Activations activations = nn::Activations::int8;
   std::int64_t context = 0;        // positions that rope tables cover; 0: the smaller of the model's and 4096
   io::ReadMode read_mode = io::ReadMode::map;
-  Progress progress;
+  Progress progress = {};
 };
 
 // Rows of logits that a forward pass computes.
