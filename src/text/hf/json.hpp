@@ -21,6 +21,7 @@ class Node {
   bool present() const { return value_ != nullptr && !value_->is_null(); }
   const json& value() const { return *value_; }
   const std::string& path() const { return path_; }
+  const std::string& source() const { return *source_; }
   std::size_t size() const { return present() && value_->is_array() ? value_->size() : 0; }
   Node at(std::size_t i) const;  // of an array
 

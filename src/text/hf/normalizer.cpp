@@ -38,7 +38,7 @@ void read_replace(const Node& node, Steps& steps) {
   if (pattern["String"].present())
     steps.chain.push_back({.kind = Kind::replace, .from = pattern["String"].text(), .to = to});
   else
-    steps.chain.push_back({.kind = Kind::replace_match, .to = to, .pattern = std::make_shared<const Regex>(pattern["Regex"].text())});
+    steps.chain.push_back({.kind = Kind::replace_match, .to = to, .pattern = read_pattern(pattern["Regex"], pattern["Regex"].text())});
 }
 
 void read_bert(const Node& node, Steps& steps) {
@@ -55,10 +55,18 @@ void read_bert(const Node& node, Steps& steps) {
 void read_charsmap(const Node& node, Steps& steps) {
   const Node map = node["precompiled_charsmap"];
   if (!map.present() || map.text().empty()) return;
-  steps.chain.push_back({.kind = Kind::charsmap, .map = std::make_shared<const Charsmap>(from_base64(map), map.path(), map.path())});
+  steps.chain.push_back({.kind = Kind::charsmap, .map = std::make_shared<const Charsmap>(from_base64(map), map.path(), map.source())});
 }
 
 }  // namespace
+
+std::shared_ptr<const Regex> read_pattern(const Node& node, const std::string& pattern) {
+  try {
+    return std::make_shared<const Regex>(pattern);
+  } catch (const Error& e) {
+    throw Error(e.kind(), fmt::format("{}: {}", node.path(), e.what()), node.source(), e.hint());
+  }
+}
 
 void read_normalizer(const Node& node, Steps& steps) {
   if (!node.present()) return;

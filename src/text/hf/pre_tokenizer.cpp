@@ -55,6 +55,7 @@ void read_split(const Node& node, Steps& steps) {
   if (!literal && cut == Cut::isolate)
     for (const Known& k : kKnown)
       if (k.pattern == text) return steps.cut(k.cut, std::string(k.instead));
+  read_pattern(pattern, text);
   steps.cut(cut, text);
 }
 

@@ -24,6 +24,9 @@ struct Steps {
   }
 };
 
+// The pattern in a node; errors name the node.
+std::shared_ptr<const detail::Regex> read_pattern(const Node& node, const std::string& pattern);
+
 // Appends to steps. Error(unsupported) naming a type that is not built.
 void read_normalizer(const Node& node, Steps& steps);
 void read_pre_tokenizer(const Node& node, Steps& steps);
