@@ -20,6 +20,9 @@ GOOD = {
     "src/quant/encode/q9.cpp": HEAD,
     "src/model/archs.list": "llama\n",
     "src/model/arch/llama.cpp": HEAD,
+    "README.md": "See [the page](docs/a.md) and `tools/hz-run.cpp`.\n```cpp\nint main() {}\n```\n",
+    "docs/a.md": "A page.\n",
+    "examples/generate.cpp": HEAD + "int main() {}\n",
     "tools/tools.list": "hz-run\n",
     "tools/hz-run.cpp": HEAD + '#include <hanzo/core/a.hpp>\n#include "tools/common/run.hpp"\n',
 }
@@ -40,6 +43,9 @@ FAULTS = [
     ("lists.py", "a listed architecture without file", "src/model/archs.list", "llama\nqwen3\n"),
     ("lists.py", "a header that hanzo.hpp lacks", "include/hanzo/nn/c.hpp", HEAD + "#pragma once\n"),
     ("lists.py", "a tool not listed", "tools/hz-bench.cpp", HEAD),
+    ("docs.py", "a dead link", "docs/a.md", "[x](b.md)\n"),
+    ("docs.py", "a path that is not there", "docs/a.md", "`src/gone.cpp`\n"),
+    ("docs.py", "an example that is not the README's", "examples/generate.cpp", HEAD + "int main() { return 1; }\n"),
     ("style.py", "no SPDX line", "src/nn/b.cpp", "int x;\n"),
     ("style.py", "no line of purpose", "src/nn/b.cpp", HEAD.splitlines()[0] + "\n#include <vector>\n"[1:]),
     ("style.py", "a file of 501 lines", "src/nn/b.cpp", HEAD + "\n" * 499),
@@ -83,7 +89,7 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         base = pathlib.Path(temporary)
         tree(base / "good")
-        for script in ("layers.py", "lists.py", "style.py", "headers.py"):
+        for script in ("docs.py", "layers.py", "lists.py", "style.py", "headers.py"):
             out = run(script, base / "good", *options.get(script, []))
             result.case(f"{script} accepts a right tree", [out.stdout + out.stderr] if out.returncode else [])
         for number, (script, name, file, text) in enumerate(FAULTS):
