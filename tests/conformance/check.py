@@ -8,7 +8,7 @@ import sys
 
 runner, own = sys.argv[1:3]
 total = [0, 0, 0]
-for name, folder in (("HANZO_CONFORMANCE", os.environ.get("HANZO_CONFORMANCE")), ("tests/data/conformance", own)):
+for name, folder in (("HANZO_CONFORMANCE", os.environ.get("HANZO_CONFORMANCE")), ("tests/data", own)):
     if not folder or not pathlib.Path(folder).is_dir():
         print(f"skipped: {name}: no such folder")
         total[2] += 1

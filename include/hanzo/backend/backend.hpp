@@ -16,7 +16,7 @@ namespace hz {
 
 struct BackendOptions {
   int threads = 0;        // 0: default_threads()
-  std::string isa = {};     // cpu: force an instruction set (HANZO_ISA for the tools); empty: the best there is
+  std::string isa = {};   // cpu: force an instruction set (HANZO_ISA for the tools); empty: the best there is
   bool pack = true;       // cpu: keep packed panels of the weights instead of the mapped bytes
 };
 

@@ -22,8 +22,8 @@ struct GenerateOptions {
   int top_k = 40;                    // <= 0: off
   float top_p = 0.95f;               // 1: off
   float min_p = 0.05f;               // 0: off
-  std::optional<std::uint64_t> seed = {}; // unset: drawn from the system, and told by Generation::seed()
-  std::stop_token stop = {};           // ends the generation with FinishReason::interrupted
+  std::optional<std::uint64_t> seed = {};  // unset: drawn from the system, and told by Generation::seed()
+  std::stop_token stop = {};         // ends the generation with FinishReason::interrupted
 };
 
 enum class FinishReason { none, turn_end, length, interrupted };
@@ -95,7 +95,7 @@ using ChatMessage = text::ChatMessage;
 
 struct GeneratorOptions {
   std::int64_t ubatch = 512;  // prompt tokens evaluated at a time; changes speed and memory, never a bit
-  std::string pre = {};         // pre-tokenizer's name, in place of the file's
+  std::string pre = {};       // pre-tokenizer's name, in place of the file's
 };
 
 class Generator {

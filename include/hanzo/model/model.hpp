@@ -17,7 +17,7 @@ namespace hz {
 struct LoadOptions {
   std::string device = "cpu";
   int threads = 0;                 // 0: default_threads()
-  std::string isa = {};              // cpu: force an instruction set
+  std::string isa = {};            // cpu: force an instruction set
   bool pack = true;                // cpu: packed panels of the weights
   KvKind kv = KvKind::f16;
   nn::Activations activations = nn::Activations::int8;
