@@ -17,7 +17,7 @@ struct RunArgs {
   PromptArgs prompt;
   std::string ids, system, logits_out;
   std::int64_t max_tokens = -1;
-  GenerateOptions sampling;
+  SamplingOptions sampling;
   std::uint64_t seed = 0;
   CLI::Option* seed_given = nullptr;
   bool raw = false, json = false, info = false, tokens = false, hash = false, list_devices = false;
@@ -69,7 +69,8 @@ void summary(const Generation& g, Console& console) {
 }
 
 int answer(const RunArgs& args, Generator& gen, std::vector<std::int32_t> ids, Console& console) {
-  GenerateOptions options = args.sampling;
+  GenerateOptions options;
+  options.sampling = args.sampling;
   options.max_tokens = args.max_tokens;
   options.stop = console.stop_token();
   if (args.seed_given->count() > 0) options.seed = args.seed;

@@ -10,7 +10,6 @@
 #include "hanzo/core/tensor.hpp"
 #include "hanzo/core/version.hpp"
 #include "hanzo/engine/generator.hpp"
-#include "hanzo/engine/sample.hpp"
 #include "hanzo/io/atomic_file.hpp"
 #include "hanzo/io/gguf.hpp"
 #include "hanzo/io/gguf_split.hpp"

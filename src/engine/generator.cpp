@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <random>
 
-#include "hanzo/engine/sample.hpp"
 #include "hanzo/text/stream_decoder.hpp"
 
 namespace hz {
@@ -15,9 +13,14 @@ namespace {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-std::uint64_t system_seed() {
-  std::random_device device;
-  return (static_cast<std::uint64_t>(device()) << 32) | device();
+SamplingOptions sampling_of(const GenerateOptions& o) {
+  SamplingOptions s = o.sampling;
+  if (o.temperature) s.temperature = *o.temperature;
+  if (o.top_k) s.top_k = *o.top_k;
+  if (o.top_p) s.top_p = *o.top_p;
+  if (o.min_p) s.min_p = *o.min_p;
+  if (o.seed) s.seed = *o.seed;
+  return s;
 }
 
 }  // namespace
@@ -38,6 +41,7 @@ Generator::Generator(Model model, GeneratorOptions options) : model_(std::move(m
     if (tokenizer_->size() != model_.hparams().vocab)
       throw Error(ErrorKind::bad_file, "the tokenizer has " + std::to_string(tokenizer_->size()) + " tokens, the embedding " + std::to_string(model_.hparams().vocab) + " rows",
                   model_.file().files()[0].string());
+    tokens_ = TokenTable::from(*tokenizer_);
   } catch (const Error& e) {
     tokenizer_error_ = e;
     tokenizer_ = nullptr;
@@ -100,7 +104,8 @@ Generation Generator::generate(std::vector<std::int32_t> ids, GenerateOptions op
 }
 
 Generation::Generation(Generator& generator, std::vector<std::int32_t> prompt, GenerateOptions options)
-    : generator_(&generator), options_(std::move(options)), prompt_(std::move(prompt)), seed_(options_.seed ? *options_.seed : system_seed()) {
+    : generator_(&generator), options_(std::move(options)), prompt_(std::move(prompt)), history_(prompt_),
+      sampler_(sampling_of(options_), static_cast<std::int32_t>(generator.model_.hparams().vocab), generator.tokens_), sampler_state_(sampler_.initial_state()) {
   if (generator.tokenizer_ != nullptr) decoder_ = std::make_shared<text::StreamDecoder>(generator.tokenizer_);
   stats_.prompt_tokens = static_cast<std::int64_t>(prompt_.size());
 }
@@ -139,9 +144,10 @@ bool Generation::next() {
   }
   if (options_.stop.stop_requested()) return finish(FinishReason::interrupted);
   if (at_limit()) return finish(FinishReason::length);
-  const std::int32_t id = sample(logits_.span<const float>(), options_, seed_, generator_->kv_.length());
+  const std::int32_t id = sampler_.sample(logits_.span<const float>(), generator_->kv_.length(), history_, sampler_state_).id;
   if (generator_->tokenizer_ && generator_->tokenizer_->is_end_of_turn(id)) return finish(FinishReason::turn_end);
   ids_.push_back(id);
+  history_.push_back(id);
   ++stats_.generated_tokens;
   piece_ = {id, decoder_ ? static_cast<text::StreamDecoder*>(decoder_.get())->push(id) : std::string()};
   return true;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hanzo/engine/sampling.hpp"
 #include "hanzo/model/model.hpp"
 #include "hanzo/text/chat_template.hpp"
 #include "hanzo/text/tokenizer.hpp"
@@ -17,13 +18,14 @@
 namespace hz {
 
 struct GenerateOptions {
-  std::int64_t max_tokens = -1;      // -1: until the turn or the context ends; 0: evaluate the prompt only
-  float temperature = 0.8f;          // <= 0: greedy
-  int top_k = 40;                    // <= 0: off
-  float top_p = 0.95f;               // 1: off
-  float min_p = 0.05f;               // 0: off
-  std::optional<std::uint64_t> seed = {};  // unset: drawn from the system, and told by Generation::seed()
-  std::stop_token stop = {};         // ends the generation with FinishReason::interrupted
+  std::int64_t max_tokens = -1;  // -1: until the turn or the context ends; 0: evaluate the prompt only
+  // The most used knobs; one that is set wins over the same field of `sampling`.
+  std::optional<float> temperature = {};  // <= 0: greedy
+  std::optional<std::int32_t> top_k = {};
+  std::optional<float> top_p = {}, min_p = {};
+  std::optional<std::uint64_t> seed = {};
+  SamplingOptions sampling = {};
+  std::stop_token stop = {};  // ends the generation with FinishReason::interrupted
 };
 
 enum class FinishReason { none, turn_end, length, interrupted };
@@ -70,7 +72,7 @@ class Generation {
   const Piece& piece() const { return piece_; }
   FinishReason finish_reason() const { return reason_; }
   const GenerationStats& stats() const { return stats_; }
-  std::uint64_t seed() const { return seed_; }
+  std::uint64_t seed() const { return sampler_.seed(); }
   const std::vector<std::int32_t>& ids() const { return ids_; }  // generated so far
 
  private:
@@ -81,8 +83,9 @@ class Generation {
 
   Generator* generator_;
   GenerateOptions options_;
-  std::vector<std::int32_t> prompt_, ids_;
-  std::uint64_t seed_ = 0;
+  std::vector<std::int32_t> prompt_, ids_, history_;  // history: prompt and answer
+  Sampler sampler_;
+  SamplerState sampler_state_;
   std::shared_ptr<void> decoder_;  // text::StreamDecoder, or null without a tokenizer
   Tensor logits_;
   Piece piece_;
@@ -126,6 +129,7 @@ class Generator {
   Model model_;
   GeneratorOptions options_;
   std::shared_ptr<const text::Tokenizer> tokenizer_;
+  std::shared_ptr<const TokenTable> tokens_;
   std::optional<Error> tokenizer_error_;
   model::KvSequence kv_;
 };
