@@ -16,9 +16,9 @@ namespace hz::text {
 
 // Bounds of one render. Exceeding any is an Error(failed) that says which.
 struct TemplateLimits {
-  std::uint64_t steps = 1'000'000;             // about one per expression, loop round, or 64 bytes of text handled
-  std::size_t live_bytes = std::size_t{64} << 20;   // values alive at one time
-  std::size_t output_bytes = std::size_t{32} << 20;
+  std::uint64_t steps = 1'000'000;              // about one per expression, loop round, or 64 bytes of text handled
+  std::size_t live_bytes = std::size_t{32} << 20;    // values alive at one time
+  std::size_t output_bytes = std::size_t{16} << 20;
 };
 
 // What a template is rendered with. The JSON values are borrowed: they must outlive the call.

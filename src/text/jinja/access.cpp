@@ -67,7 +67,7 @@ Value Interp::own_or_undefined(const Value& base, const Value& name) {
 }
 
 Value Interp::attribute(const Value& base, const Attribute& a, const Value& name) {
-  if (base.is_undefined()) throw_undefined(base);
+  if (base.is_undefined() && !a.internal) throw_undefined(base);
   Value own = own_attribute(base, a, name);
   if (!own.is_missing()) return own;
   if (base.is(Kind::dict)) {
@@ -106,10 +106,8 @@ Value Interp::slice(const Value& base, const Value& from, const Value& to, const
   if (base.is_undefined()) throw_undefined(base);
   const std::int64_t length = length_of(base);
   if (!base.is_str() && !base.is(Kind::list) && !base.is(Kind::tuple) && !base.is(Kind::range)) {
-    return Value::undefined(Value::Why::element, base.kind(), text("slice"));
+    throw Fault{"'" + std::string(type_name(base.kind())) + "' object cannot be sliced"};
   }
-  const auto bad = [](const Value& v) { return !v.is_missing() && !v.is_none() && !v.is_int(); };
-  if (bad(from) || bad(to) || bad(by)) return Value::undefined(Value::Why::element, base.kind(), text("slice"));
   const std::int64_t step = int_or("slice", by, 1);
   if (step == 0) throw Fault{"slice step cannot be zero"};
   const std::int64_t low = step > 0 ? 0 : -1;
@@ -143,7 +141,7 @@ Value Interp::take_slice(const Value& base, std::int64_t start, std::int64_t ste
     if (step == 1) return slice_bytes(heap_, base, s.offset(at(0)), s.offset(at(count)));
     Builder out(heap_);
     for (std::int64_t i = 0; i < count; ++i) {
-      heap_.charge();
+      heap_.charge(4);
       out.add(base, s.offset(at(i)), s.offset(at(i) + 1));
     }
     return out.take(base.markup());
@@ -159,6 +157,7 @@ Value Interp::take_slice(const Value& base, std::int64_t start, std::int64_t ste
 
 // "ab" * 3, [0] * 3.
 Value Interp::repeat(const Value& base, const Value& times) {
+  if (times.is(Kind::big)) throw Fault{"cannot fit 'int' into an index-sized integer"};
   const std::int64_t n = std::max<std::int64_t>(clamp_int(times), 0);
   if (base.is_str()) {
     const std::size_t size = text_of(base).size();

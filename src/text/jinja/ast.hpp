@@ -128,6 +128,10 @@ struct Stmt {
 };
 using Body = std::vector<std::unique_ptr<Stmt>>;
 
+// Names that a block assigns before anything in it or around it reads them: within the block the input's variable of
+// that name does not exist, not even before the assignment runs.
+using HiddenNames = std::vector<std::uint32_t>;
+
 // Template text and printed expressions.
 struct Output : Stmt {
   explicit Output(std::uint32_t line_) : Stmt(Op::output, line_) {}
@@ -139,6 +143,7 @@ struct ForStmt : Stmt {
   Target target;
   ExprPtr over, test;  // test may be null
   Body body, otherwise;
+  HiddenNames hidden_body, hidden_test, hidden_otherwise;
   bool recursive = false;
   bool uses_loop = false;  // the body mentions `loop`
 };
@@ -155,6 +160,8 @@ struct MacroDef {
   std::vector<std::string> parameter_names;
   std::vector<ExprPtr> defaults;  // of the last parameters
   Body body;
+  HiddenNames hidden;
+  bool anonymous = false;  // the body of a call block
   bool uses_caller = false, uses_varargs = false, uses_kwargs = false;
 };
 
@@ -170,10 +177,17 @@ struct CallStmt : Stmt {
   MacroDef caller;
 };
 
+// {% generation %}: a call block whose macro is called at once, without arguments.
+struct GenerationStmt : Stmt {
+  explicit GenerationStmt(std::uint32_t line_) : Stmt(Op::generation, line_) {}
+  MacroDef def;
+};
+
 struct FilterStmt : Stmt {
   explicit FilterStmt(std::uint32_t line_) : Stmt(Op::filter, line_) {}
   std::unique_ptr<Postfix> filters;
   Body body;
+  HiddenNames hidden;
 };
 
 struct SetStmt : Stmt {
@@ -187,19 +201,22 @@ struct SetBlockStmt : Stmt {
   Target target;
   std::unique_ptr<Postfix> filters;  // may be null
   Body body;
+  HiddenNames hidden;
 };
 
 struct WithStmt : Stmt {
   explicit WithStmt(std::uint32_t line_) : Stmt(Op::with, line_) {}
   std::vector<std::pair<Target, ExprPtr>> values;
   Body body;
+  HiddenNames hidden;
 };
 
-// generation, block, and the jumps (no body).
+// block, and the jumps (no body).
 struct BodyStmt : Stmt {
   using Stmt::Stmt;
   bool scoped = false;
   Body body;
+  HiddenNames hidden;
 };
 
 // A tag that is known and not built: an error when it runs.
@@ -229,7 +246,12 @@ struct Template {
   std::vector<std::unique_ptr<Attribute>> attributes;
   Names names;
   Body body;
+  HiddenNames hidden;
+  std::vector<bool> hideable;  // by name: hidden in some block
   bool has_generation = false;
 };
+
+// Fills the lists of hidden names.
+void find_hidden_names(Template& tmpl);
 
 }  // namespace hz::text::jinja

@@ -48,10 +48,17 @@ void BigInt::mul_add(std::uint32_t factor, std::uint32_t add) {
 BigInt BigInt::parse(std::string_view digits, unsigned base) {
   BigInt r;
   if (digits.size() > kMaxBits) too_big();
+  std::uint32_t scale = 1, part = 0;  // digits gathered into one word at a time
   for (const char c : digits) {
-    const char lower = static_cast<char>(c | 0x20);
-    r.mul_add(base, static_cast<std::uint32_t>(c <= '9' ? c - '0' : lower - 'a' + 10));
+    const auto digit = static_cast<std::uint32_t>(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
+    part = part * base + digit;
+    scale *= base;
+    if (scale < (1U << 26U)) continue;
+    r.mul_add(scale, part);
+    scale = 1;
+    part = 0;
   }
+  r.mul_add(scale, part);
   return BigInt(std::move(r.limbs_), false);
 }
 

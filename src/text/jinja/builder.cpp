@@ -31,6 +31,7 @@ void Builder::add(std::string_view text, Origin origin) {
   if (text.empty()) return;
   reserve(text.size());
   heap_.charge_bytes(text.size());
+  if (++adds_ % 4 == 0) heap_.charge();
   text_.append(text);
   mark(origin);
 }

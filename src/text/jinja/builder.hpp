@@ -38,6 +38,7 @@ class Builder {
   Heap& heap_;
   std::size_t max_;
   std::size_t reserved_ = 0;
+  std::size_t adds_ = 0;  // calls that added text: they cost something even when each is short
   std::string text_;
   std::vector<Run> runs_;
 };

@@ -64,7 +64,7 @@ Value Interp::call_macro(const Macro& macro, Args& args) {
   if (calls_ >= kMaxCalls) throw Fault{"macros call each other deeper than " + std::to_string(kMaxCalls)};
   const Restore<int> nested(calls_, calls_ + 1);
   Builder out(heap_);
-  const Entered entered(scope_, new_scope(macro.scope));
+  const Entered entered(scope_, new_scope(macro.scope, macro.def.hidden));
   const Restore<Builder*> writing(out_, &out);
   bind_macro(macro, args, scope());
   exec(macro.def.body);

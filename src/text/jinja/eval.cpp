@@ -63,7 +63,7 @@ Values Interp::eval_all(const std::vector<ExprPtr>& list) {
 const Value* Interp::lookup(std::uint32_t name) {
   int hops = 0;
   for (const Value* s = &scope_; !s->is_missing(); s = &s->as<Scope>().parent()) {
-    if (const Value* v = s->as<Scope>().find(heap_, name)) return v;
+    if (const Value* v = s->as<Scope>().find(heap_, name)) return v->is_missing() ? nullptr : v;
     if (++hops % 8 == 0) heap_.charge();
   }
   return globals_[name].is_missing() ? nullptr : &globals_[name];

@@ -11,12 +11,16 @@ Interp::Interp(const Template& tmpl, Heap& heap, const std::tm& now, std::size_t
     : template_(tmpl), heap_(heap), now_(now), max_output_(max_output), globals_(tmpl.names.size()) {}
 
 void Interp::set_global(const std::string& name, Value value) {
-  if (const std::uint32_t* id = template_.names.find(name)) globals_[*id] = std::move(value);
+  const std::uint32_t* id = template_.names.find(name);
+  if (id == nullptr) return;
+  globals_[*id] = std::move(value);
+  if (template_.hideable[*id]) hides_ = true;
 }
 
 Value Interp::run() {
   Builder out(heap_, max_output_);
   out_ = &out;
+  for (const std::uint32_t name : template_.hidden) globals_[name] = Value();
   exec(template_.body);
   out_ = nullptr;
   return out.take();
@@ -51,10 +55,10 @@ Interp::Flow Interp::exec(const Stmt& stmt) {
     case Stmt::Op::with: return exec_with(static_cast<const WithStmt&>(stmt));
     case Stmt::Op::jump_break: return Flow::broke;
     case Stmt::Op::jump_continue: return Flow::continued;
-    case Stmt::Op::generation: exec_generation(static_cast<const BodyStmt&>(stmt)); return Flow::on;
+    case Stmt::Op::generation: exec_generation(static_cast<const GenerationStmt&>(stmt)); return Flow::on;
     case Stmt::Op::block: {
       const auto& block = static_cast<const BodyStmt&>(stmt);
-      const Entered entered(scope_, new_scope(block.scoped ? scope_ : Value()));
+      const Entered entered(scope_, new_scope(block.scoped ? scope_ : Value(), block.hidden));
       exec(block.body);
       return Flow::on;
     }
@@ -103,8 +107,12 @@ Value Interp::filtered(const ForStmt& stmt, const Value& over) {
   for (Value item; items.next(item);) {
     heap_.charge();
     scope().reset();
+    hide(scope(), stmt.hidden_test);
     assign(stmt.target, item);
-    if (truthy(eval(*stmt.test))) kept.push_back(std::move(item));
+    if (!truthy(eval(*stmt.test))) continue;
+    // The loop sees what was unpacked, not the item itself.
+    if (stmt.target.kind == Target::Kind::tuple) item = make_tuple(heap_, items_of(heap_, item), item.origin());
+    kept.push_back(std::move(item));
   }
   return make_list(heap_, std::move(kept), over.origin());
 }
@@ -121,19 +129,28 @@ void Interp::run_loop(const ForStmt& stmt, const Value& over, int depth0) {
   }
   const std::uint32_t* loop_name = stmt.uses_loop ? template_.names.find("loop") : nullptr;
   const std::size_t count = loop.values().size();
+  Value own = new_scope(around);
+  bool completed = false;
   for (std::size_t i = 0; i < count; ++i) {
     heap_.charge();
     loop.index0 = i;
     const Value& item = loop.values()[i];
     const std::uint32_t message = item.is(Kind::dict) && item.as<Dict>().message != 0 ? item.as<Dict>().message : message_;
     const Restore<std::uint32_t> in_message(message_, message);
-    const Entered entered(scope_, new_scope(around));
+    // A scope that nothing holds on to (no macro was defined in it) serves the next round too.
+    if (own.sole_owner()) own.as<Scope>().reset();
+    else own = new_scope(around);
+    const Entered entered(scope_, own);
+    hide(scope(), stmt.hidden_body);
     assign(stmt.target, item);
     if (loop_name != nullptr) scope().set(heap_, *loop_name, loop_value);
-    if (exec(stmt.body) == Flow::broke) return;
+    const Flow flow = exec(stmt.body);
+    if (flow == Flow::on) completed = true;
+    if (flow == Flow::broke) break;
   }
-  if (count != 0) return;
-  const Entered entered(scope_, new_scope(around));
+  // As jinja has it: else runs unless some round reached its end, so also when the first one breaks.
+  if (completed) return;
+  const Entered entered(scope_, new_scope(around, stmt.hidden_otherwise));
   exec(stmt.otherwise);
 }
 
@@ -149,21 +166,27 @@ void Interp::exec_call(const CallStmt& stmt) {
   Args args = eval_args(node.steps.back().args);
   args.named.emplace_back("caller", caller);
   line_ = stmt.line;
-  print(call(callee, args));
+  print_text(call(callee, args));
 }
 
-Value Interp::capture(const Body& body, const Value& parent, Flow* flow) {
+Value Interp::capture(const Body& body, const HiddenNames& hidden, Flow* flow) {
   Builder out(heap_);
-  const Entered entered(scope_, new_scope(parent));
+  const Entered entered(scope_, new_scope(scope_, hidden));
   const Restore<Builder*> writing(out_, &out);
   const Flow f = exec(body);
   if (flow != nullptr) *flow = f;
   return out.take();
 }
 
+// What a filter or a called object gives to a block must be text.
+void Interp::print_text(const Value& value) {
+  if (!value.is_str()) throw Fault{"expected str instance, " + std::string(type_name(value.kind())) + " found"};
+  print(value);
+}
+
 void Interp::exec_filter(const FilterStmt& stmt) {
-  const Value text = capture(stmt.body, scope_);
-  print(eval_postfix(*stmt.filters, text));
+  const Value text = capture(stmt.body, stmt.hidden);
+  print_text(eval_postfix(*stmt.filters, text));
 }
 
 void Interp::exec_set(const SetStmt& stmt) {
@@ -174,7 +197,7 @@ void Interp::exec_set(const SetStmt& stmt) {
 
 Interp::Flow Interp::exec_set_block(const SetBlockStmt& stmt) {
   Flow flow = Flow::on;
-  Value text = capture(stmt.body, scope_, &flow);
+  Value text = capture(stmt.body, stmt.hidden, &flow);
   if (flow != Flow::on) return flow;
   if (stmt.filters) text = eval_postfix(*stmt.filters, std::move(text));
   assign(stmt.target, std::move(text));
@@ -184,14 +207,16 @@ Interp::Flow Interp::exec_set_block(const SetBlockStmt& stmt) {
 Interp::Flow Interp::exec_with(const WithStmt& stmt) {
   Values values;
   for (const auto& [target, value] : stmt.values) values.push_back(eval(*value));
-  const Entered entered(scope_, new_scope(scope_));
+  const Entered entered(scope_, new_scope(scope_, stmt.hidden));
   for (std::size_t i = 0; i < values.size(); ++i) assign(stmt.values[i].first, std::move(values[i]));
   return exec(stmt.body);
 }
 
-// What the block writes is marked as generated; it is a call block, so it has a scope of its own.
-void Interp::exec_generation(const BodyStmt& stmt) {
-  const Value text = capture(stmt.body, scope_);
+// What the block writes is marked as generated.
+void Interp::exec_generation(const GenerationStmt& stmt) {
+  const Value body = Value::object(Kind::macro, heap_.make<Macro>(0, stmt.def, scope_), here());
+  Args none;
+  const Value text = call(body, none);
   print(with_origin(heap_, text, [](Origin o) { return o.generated(); }));
 }
 

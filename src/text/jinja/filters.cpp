@@ -9,7 +9,7 @@ namespace hz::text::jinja {
 namespace {
 
 Value not_built(Interp&, const Value&, Args&) {
-  throw Fault{"this filter (random, urlize or wordwrap) is not supported in chat templates", ErrorKind::unsupported};
+  throw Fault{"this filter (pprint, random, urlize or wordwrap) is not supported in chat templates", ErrorKind::unsupported};
 }
 
 constexpr FilterDef kFilters[] = {
@@ -41,7 +41,7 @@ constexpr FilterDef kFilters[] = {
     {"map", filter_map},
     {"max", filter_max},
     {"min", filter_min},
-    {"pprint", filter_pprint},
+    {"pprint", not_built},
     {"random", not_built},
     {"reject", filter_reject},
     {"rejectattr", filter_rejectattr},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Filters on numbers.
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -68,7 +69,8 @@ Value filter_int(Interp& in, const Value& v, Args& args) {
   if (v.is_str()) {
     const std::int64_t base = int_or("int", base_, 10);
     if (base != 0 && (base < 2 || base > 36)) throw Fault{"int() base must be >= 2 and <= 36, or 0"};
-    in.heap().charge_bytes(16 * text_of(v).size());
+    const std::size_t size = std::min(text_of(v).size(), BigInt::kMaxBits);
+    in.heap().charge_bytes(16 * text_of(v).size() + size * size / 8);
     if (const auto r = parse_int(text_of(v), static_cast<unsigned>(base))) return make_int(in.heap(), *r, v.origin());
   }
   const Value real = to_real(v);
@@ -103,7 +105,7 @@ Value filter_round(Interp& in, const Value& v, Args& args) {
   const double scale = std::pow(10.0, static_cast<double>(precision));
   const double scaled = real_of(v) * scale;
   if (!std::isfinite(scaled)) throw Fault{"cannot convert float infinity or NaN to integer"};
-  return Value::real((method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / scale, v.origin());
+  return Value::real((method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / scale + 0.0, v.origin());
 }
 
 Value filter_filesizeformat(Interp& in, const Value& v, Args& args) {
@@ -114,7 +116,8 @@ Value filter_filesizeformat(Interp& in, const Value& v, Args& args) {
   const double bytes = real.real();
   const double base = binary ? 1024 : 1000;
   if (bytes == 1) return in.text("1 Byte");
-  if (bytes < base) return in.text(std::to_string(static_cast<std::int64_t>(std::max(bytes, -9e18))) + " Bytes");
+  if (!std::isfinite(bytes)) throw Fault{"filesizeformat: the size is not finite"};
+  if (bytes < base) return in.text(BigInt::from_double(bytes).to_string() + " Bytes");
   constexpr std::array<std::string_view, 8> kBinary = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"};
   constexpr std::array<std::string_view, 8> kDecimal = {"kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"};
   double unit = base;

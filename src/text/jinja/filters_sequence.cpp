@@ -83,14 +83,11 @@ Value filter_first(Interp& in, const Value& v, Args& args) {
 
 Value filter_last(Interp& in, const Value& v, Args& args) {
   bind_none("last", args);
-  if (v.is(Kind::iter) || (v.is_undefined())) {
-    throw Fault{"'" + std::string(type_name(v.kind())) + "' object is not reversible"};
-  }
   if (v.is(Kind::dict) || v.is(Kind::view)) {
     Values all = items_of(in.heap(), v);
     return all.empty() ? in.hint("No last item, sequence was empty.") : all.back();
   }
-  if (!is_iterable(v)) throw Fault{"'" + std::string(type_name(v.kind())) + "' object is not reversible"};
+  if (!is_iterable(v) || v.is(Kind::iter)) throw Fault{"'" + std::string(type_name(v.kind())) + "' object is not reversible"};
   const std::int64_t n = length_of(v);
   return n == 0 ? in.hint("No last item, sequence was empty.") : item_at(in.heap(), v, static_cast<std::size_t>(n - 1));
 }
@@ -99,7 +96,7 @@ Value filter_reverse(Interp& in, const Value& v, Args& args) {
   bind_none("reverse", args);
   if (v.is_str()) return in.slice(v, {}, {}, Value::integer(-1));
   if (!is_iterable(v)) throw Fault{"argument must be iterable"};
-  const bool iterator = !v.is(Kind::iter) && !v.is_undefined();
+  const bool iterator = !v.is(Kind::iter);  // a generator cannot be reversed lazily: jinja makes a list
   Values items = items_of(in.heap(), v);
   std::reverse(items.begin(), items.end());
   return iterator ? make_iter(in.heap(), std::move(items), v.origin()) : make_list(in.heap(), std::move(items), v.origin());
@@ -122,11 +119,11 @@ Value filter_join(Interp& in, const Value& v, Args& args) {
 
 Value filter_items(Interp& in, const Value& v, Args& args) {
   bind_none("items", args);
-  if (v.is_undefined()) return make_iter(in.heap(), {}, in.here());
-  if (!v.is(Kind::dict)) throw Fault{"Can only get item pairs from a mapping."};
-  Values pairs;
-  for (const auto& e : v.as<Dict>().entries) pairs.push_back(make_tuple(in.heap(), {e.key, e.value}, v.origin()));
-  return make_iter(in.heap(), std::move(pairs), v.origin());
+  return make_generator(in.heap(), v.origin(), [&](Values& pairs) {
+    if (v.is_undefined()) return;
+    if (!v.is(Kind::dict)) throw Fault{"Can only get item pairs from a mapping."};
+    for (const auto& e : v.as<Dict>().entries) pairs.push_back(make_tuple(in.heap(), {e.key, e.value}, v.origin()));
+  });
 }
 
 Value filter_dictsort(Interp& in, const Value& v, Args& args) {
@@ -167,17 +164,17 @@ Value filter_sort(Interp& in, const Value& v, Args& args) {
 Value filter_unique(Interp& in, const Value& v, Args& args) {
   const auto [sensitive, attribute] = bind<2>("unique", args, {"case_sensitive", "attribute"}, 0);
   const Getter getter(in, attribute);
-  const Value seen = make_dict(in.heap());
-  Values kept;
-  Sequence sequence(in.heap(), v);
-  for (Value item; sequence.next(item);) {
-    in.heap().charge();
-    const Value key = fold_case(in, getter(item), truth_or(sensitive, false));
-    if (seen.as<Dict>().find(in.heap(), key) != nullptr) continue;
-    seen.as<Dict>().set(in.heap(), key, Value::none());
-    kept.push_back(std::move(item));
-  }
-  return make_iter(in.heap(), std::move(kept), v.origin());
+  return make_generator(in.heap(), v.origin(), [&, &sensitive = sensitive](Values& kept) {
+    const Value seen = make_dict(in.heap());
+    Sequence sequence(in.heap(), v);
+    for (Value item; sequence.next(item);) {
+      in.heap().charge(3);
+      const Value key = fold_case(in, getter(item), truth_or(sensitive, false));
+      if (seen.as<Dict>().find(in.heap(), key) != nullptr) continue;
+      seen.as<Dict>().set(in.heap(), key, Value::none());
+      kept.push_back(std::move(item));
+    }
+  });
 }
 
 Value filter_groupby(Interp& in, const Value& v, Args& args) {
@@ -205,47 +202,48 @@ Value filter_groupby(Interp& in, const Value& v, Args& args) {
 }
 
 Value filter_batch(Interp& in, const Value& v, Args& args) {
-  const auto [count, fill] = bind<2>("batch", args, {"linecount", "fill_with"}, 1);
-  const std::int64_t size = want_int("batch", count);
-  Values lines, line;
-  Sequence sequence(in.heap(), v);
-  for (Value item; sequence.next(item);) {
-    in.heap().charge();
-    if (static_cast<std::int64_t>(line.size()) == size) lines.push_back(make_list(in.heap(), std::exchange(line, {}), in.here()));
-    line.push_back(std::move(item));
-  }
-  if (!line.empty()) {
+  const auto bound = bind<2>("batch", args, {"linecount", "fill_with"}, 1);
+  return make_generator(in.heap(), in.here(), [&](Values& lines) {
+    const Value& fill = bound[1];
+    const std::int64_t size = want_int("batch", bound[0]);
+    Values line;
+    Sequence sequence(in.heap(), v);
+    for (Value item; sequence.next(item);) {
+      in.heap().charge();
+      if (static_cast<std::int64_t>(line.size()) == size) lines.push_back(make_list(in.heap(), std::exchange(line, {}), in.here()));
+      line.push_back(std::move(item));
+    }
+    if (line.empty()) return;
     if (!fill.is_missing() && !fill.is_none() && size > static_cast<std::int64_t>(line.size())) {
       in.heap().check(static_cast<std::uint64_t>(size), sizeof(Value));
       in.heap().charge(static_cast<std::uint64_t>(size));
       line.resize(static_cast<std::size_t>(size), fill);
     }
     lines.push_back(make_list(in.heap(), std::move(line), in.here()));
-  }
-  return make_iter(in.heap(), std::move(lines), in.here());
+  });
 }
 
 Value filter_slice(Interp& in, const Value& v, Args& args) {
-  const auto [count, fill] = bind<2>("slice", args, {"slices", "fill_with"}, 1);
-  const std::int64_t slices = want_int("slice", count);
-  const Values items = items_of(in.heap(), v);
-  if (slices == 0) throw Fault{"integer division or modulo by zero"};
-  if (slices < 0) return make_iter(in.heap(), {}, in.here());
-  in.heap().check(static_cast<std::uint64_t>(slices), sizeof(Value));
-  const std::size_t n = static_cast<std::size_t>(slices);
-  const std::size_t each = items.size() / n;
-  const std::size_t extra = items.size() % n;
-  Values columns;
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    in.heap().charge();
-    const std::size_t size = each + (i < extra ? 1 : 0);
-    Values column(items.begin() + static_cast<std::ptrdiff_t>(at), items.begin() + static_cast<std::ptrdiff_t>(at + size));
-    at += size;
-    if (!fill.is_missing() && !fill.is_none() && i >= extra) column.push_back(fill);
-    columns.push_back(make_list(in.heap(), std::move(column), in.here()));
-  }
-  return make_iter(in.heap(), std::move(columns), in.here());
+  const auto bound = bind<2>("slice", args, {"slices", "fill_with"}, 1);
+  return make_generator(in.heap(), in.here(), [&](Values& columns) {
+    const Value& fill = bound[1];
+    const Values items = items_of(in.heap(), v);
+    const std::int64_t slices = want_int("slice", bound[0]);
+    if (slices == 0) throw Fault{"integer division or modulo by zero"};
+    if (slices < 0) return;
+    in.heap().check(static_cast<std::uint64_t>(slices), sizeof(Value));
+    const auto n = static_cast<std::size_t>(slices);
+    const std::size_t extra = items.size() % n;
+    auto at = items.begin();
+    for (std::size_t i = 0; i < n; ++i) {
+      in.heap().charge();
+      const auto end = at + static_cast<std::ptrdiff_t>(items.size() / n + (i < extra ? 1 : 0));
+      Values column(at, end);
+      at = end;
+      if (!fill.is_missing() && !fill.is_none() && i >= extra) column.push_back(fill);
+      columns.push_back(make_list(in.heap(), std::move(column), in.here()));
+    }
+  });
 }
 
 Value filter_min(Interp& in, const Value& v, Args& args) { return extreme(in, v, args, false); }

@@ -6,6 +6,7 @@
 #include "src/text/jinja/compare.hpp"
 #include "src/text/jinja/filters.hpp"
 #include "src/text/jinja/format.hpp"
+#include "src/text/jinja/iterate.hpp"
 #include "src/text/jinja/print.hpp"
 #include "src/text/jinja/str_ops.hpp"
 
@@ -124,15 +125,15 @@ Value filter_trim(Interp& in, const Value& v, Args& args) {
 
 Value filter_truncate(Interp& in, const Value& v, Args& args) {
   const auto [length_, killwords, end_, leeway_] = bind<4>("truncate", args, {"length", "killwords", "end", "leeway"}, 0);
-  const Value s = want_str("truncate", v);
   const Value end = end_.is_missing() ? in.text("...") : want_str("truncate", end_);
   const std::int64_t length = int_or("truncate", length_, 255);
   const std::int64_t leeway = int_or("truncate", leeway_, 5);
   const auto end_length = static_cast<std::int64_t>(end.str().length);
   if (length < end_length) throw Fault{"expected length >= " + std::to_string(end_length) + ", got " + std::to_string(length)};
   if (leeway < 0) throw Fault{"expected leeway >= 0, got " + std::to_string(leeway)};
-  const auto have = static_cast<std::int64_t>(s.str().length);
-  if (have <= length || have - length <= leeway) return s;
+  const std::int64_t have = length_of(v);
+  if (have >= 0 && (have <= length || have - length <= leeway)) return v;
+  const Value& s = want_str("truncate", v);
   std::size_t cut = s.str().offset(static_cast<std::size_t>(length - end_length));
   if (!truth_or(killwords, false)) {
     const std::size_t space = text_of(s).substr(0, cut).rfind(' ');

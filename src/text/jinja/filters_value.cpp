@@ -13,7 +13,8 @@ namespace hz::text::jinja {
 
 namespace {
 
-Args copy_tail(const Args& args, std::size_t from) {
+Args copy_tail(Interp& in, const Args& args, std::size_t from) {
+  in.heap().charge(2 + args.positional.size());
   Args r;
   for (std::size_t i = from; i < args.positional.size(); ++i) r.positional.push_back(args.positional[i]);
   r.named = args.named;
@@ -22,26 +23,26 @@ Args copy_tail(const Args& args, std::size_t from) {
 
 // select, reject, and their attr forms: keeps the items for which the test's answer is `wanted`.
 Value select(Interp& in, const Value& v, const Args& args, bool wanted, bool by_attribute) {
-  if (!truthy(v)) return make_iter(in.heap(), {}, in.here());
-  const std::size_t name = by_attribute ? 1 : 0;
-  if (args.positional.size() < name) throw Fault{"Missing parameter for attribute name"};
-  const Getter getter(in, by_attribute ? args.positional[0] : Value());
-  const bool tested = args.positional.size() > name;
-  Values kept;
-  Sequence sequence(in.heap(), v);
-  for (Value item; sequence.next(item);) {
-    in.heap().charge();
-    const Value subject = getter(item);
-    bool answer = false;
-    if (tested) {
-      Args rest = copy_tail(args, name + 1);
-      answer = in.test(args.positional[name], subject, rest);
-    } else {
-      answer = truthy(subject);
+  return make_generator(in.heap(), v.origin(), [&](Values& kept) {
+    if (!truthy(v)) return;
+    const std::size_t name = by_attribute ? 1 : 0;
+    if (args.positional.size() < name) throw Fault{"Missing parameter for attribute name"};
+    const Getter getter(in, by_attribute ? args.positional[0] : Value());
+    const bool tested = args.positional.size() > name;
+    Sequence sequence(in.heap(), v);
+    for (Value item; sequence.next(item);) {
+      in.heap().charge();
+      const Value subject = getter(item);
+      bool answer = false;
+      if (tested) {
+        Args rest = copy_tail(in, args, name + 1);
+        answer = in.test(args.positional[name], subject, rest);
+      } else {
+        answer = truthy(subject);
+      }
+      if (answer == wanted) kept.push_back(std::move(item));
     }
-    if (answer == wanted) kept.push_back(std::move(item));
-  }
-  return make_iter(in.heap(), std::move(kept), v.origin());
+  });
 }
 
 // A separator pair given to tojson.
@@ -88,10 +89,16 @@ Value filter_attr(Interp& in, const Value& v, Args& args) {
 }
 
 Value filter_map(Interp& in, const Value& v, Args& args) {
-  if (!truthy(v)) return make_iter(in.heap(), {}, in.here());
-  Values results;
-  Sequence sequence(in.heap(), v);
-  if (args.positional.empty()) {
+  return make_generator(in.heap(), v.origin(), [&](Values& results) {
+    if (!truthy(v)) return;
+    Sequence sequence(in.heap(), v);
+    if (!args.positional.empty()) {
+      for (Value item; sequence.next(item);) {
+        Args rest = copy_tail(in, args, 1);
+        results.push_back(in.filter(args.positional[0], item, rest));
+      }
+      return;
+    }
     const auto [attribute, fallback] = bind<2>("map", args, {"attribute", "default"}, 0);
     if (attribute.is_missing()) throw Fault{"map requires a filter argument"};
     const Getter getter(in, attribute);
@@ -99,13 +106,7 @@ Value filter_map(Interp& in, const Value& v, Args& args) {
       in.heap().charge();
       results.push_back(getter(item, fallback.is_none() ? Value() : fallback));
     }
-  } else {
-    for (Value item; sequence.next(item);) {
-      Args rest = copy_tail(args, 1);
-      results.push_back(in.filter(args.positional[0], item, rest));
-    }
-  }
-  return make_iter(in.heap(), std::move(results), v.origin());
+  });
 }
 
 Value filter_select(Interp& in, const Value& v, Args& args) { return select(in, v, args, true, false); }
@@ -127,17 +128,6 @@ Value filter_tojson(Interp& in, const Value& v, Args& args) {
   }
   if (!separators.is_missing() && !separators.is_none()) read_separators(in, separators, style);
   return to_json(in.heap(), v, style);
-}
-
-// Python's pprint breaks lines beyond 80 columns; up to there it equals repr.
-Value filter_pprint(Interp& in, const Value& v, Args& args) {
-  bind_none("pprint", args);
-  Builder out(in.heap());
-  print_repr(in.heap(), out, v);
-  if (count_codes(out.text()) > 80) {
-    throw Fault{"pprint of a value wider than 80 columns is not supported", ErrorKind::unsupported};
-  }
-  return out.take();
 }
 
 }  // namespace hz::text::jinja

@@ -44,7 +44,7 @@ class Percent {
     }
     out_.add(text_, plain, s_.size());
     const std::size_t given = tuple_ ? args_.as<List>().items.size() : 1;
-    const bool mapping = args_.is(Kind::dict) || args_.is(Kind::list);
+    const bool mapping = args_.is(Kind::dict) || args_.is(Kind::list) || args_.is(Kind::range) || args_.is_undefined();
     if (!mapping && used_ < given) throw Fault{"not all arguments converted during string formatting"};
     return out_.take(text_.markup());
   }

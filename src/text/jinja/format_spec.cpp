@@ -20,6 +20,7 @@ struct Spec {
   std::string fill = " ";
   char align = 0;  // < > = ^
   char sign = '-';
+  bool signed_ = false;  // a sign was given
   bool alternate = false, zero = false;
   char group = 0;  // , or _
   std::int64_t width = 0;
@@ -50,7 +51,10 @@ Spec parse(std::string_view s) {
       at = 1;
     }
   }
-  if (at < s.size() && (s[at] == '+' || s[at] == '-' || s[at] == ' ')) spec.sign = s[at++];
+  if (at < s.size() && (s[at] == '+' || s[at] == '-' || s[at] == ' ')) {
+    spec.sign = s[at++];
+    spec.signed_ = true;
+  }
   if (at < s.size() && s[at] == '#') {
     spec.alternate = true;
     ++at;
@@ -92,6 +96,9 @@ class Formatter {
 
   void string(const Value& v) {
     if (spec_.type != 0 && spec_.type != 's') bad_type("str");
+    if (spec_.group != 0) throw Fault{std::string("Cannot specify '") + spec_.group + "' with 's'."};
+    if (spec_.sign != '-' || spec_.signed_) throw Fault{"Sign not allowed in string format specifier"};
+    if (spec_.alternate) throw Fault{"Alternate form (#) not allowed in string format specifier"};
     if (spec_.align == '=' && !spec_.zero) throw Fault{"'=' alignment not allowed in string format specifier"};
     std::size_t codes = v.str().length;
     std::size_t bytes = text_of(v).size();
@@ -206,7 +213,8 @@ class Formatter {
     const std::size_t width = want_count(in_, "format", spec_.width);
     const std::size_t size = spec_.group == ',' || spec_.type == 0 || spec_.type == 'd' ? 3 : 4;
     std::string r = std::move(body);
-    std::size_t run = std::min(r.find(spec_.group), std::min(r.find('.'), r.size()));
+    std::size_t run = std::min(r.find_first_not_of("0123456789abcdefABCDEF"), r.size());
+    if (spec_.type == 0 || spec_.type > 'Z') run = std::min(r.find_first_not_of(size == 3 ? "0123456789" : "0123456789abcdef"), r.size());
     std::string front;
     for (std::size_t have = head + r.size(); have < width; ++have) {
       if (run % size == 0 && run != 0) {

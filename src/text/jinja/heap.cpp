@@ -46,12 +46,12 @@ void Heap::retire(Object* object) {
 
 void Heap::out_of_bytes() const {
   throw Fault{"the template needs more than " + std::to_string(max_bytes_) + " bytes of live values", ErrorKind::failed,
-              "raise TemplateLimits::live_bytes if the template is trusted"};
+              "raise TemplateLimits::live_bytes if the template is trusted", true};
 }
 
 void Heap::out_of_steps() const {
   throw Fault{"the template did not end within " + std::to_string(max_steps_) + " steps", ErrorKind::failed,
-              "raise TemplateLimits::steps if the template is trusted"};
+              "raise TemplateLimits::steps if the template is trusted", true};
 }
 
 }  // namespace hz::text::jinja

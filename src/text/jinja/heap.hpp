@@ -15,6 +15,7 @@ struct Fault {
   std::string what;
   ErrorKind kind = ErrorKind::failed;
   std::string hint = {};
+  bool fatal = false;  // a limit: never put off
 };
 
 class Heap;

@@ -151,6 +151,7 @@ class Interp {
   Flow exec(const Stmt& stmt);
   void exec_output(const Output& stmt);
   void print(const Value& value);
+  void print_text(const Value& value);
   Flow exec_if(const IfStmt& stmt);
   void exec_for(const ForStmt& stmt);
   void run_loop(const ForStmt& stmt, const Value& over, int depth0);
@@ -161,11 +162,11 @@ class Interp {
   void exec_set(const SetStmt& stmt);
   Flow exec_set_block(const SetBlockStmt& stmt);
   Flow exec_with(const WithStmt& stmt);
-  void exec_generation(const BodyStmt& stmt);
+  void exec_generation(const GenerationStmt& stmt);
   void assign(const Target& target, Value value);
   void assign_attribute(const Target& target, Value value);
   // Runs the body in a scope of its own and returns what it wrote.
-  Value capture(const Body& body, const Value& parent, Flow* flow = nullptr);
+  Value capture(const Body& body, const HiddenNames& hidden, Flow* flow = nullptr);
 
   // calls
   Value call_macro(const Macro& macro, Args& args);
@@ -181,6 +182,15 @@ class Interp {
   // variables
   Scope& scope() { return scope_.as<Scope>(); }
   Value new_scope(const Value& parent) { return Value::object(Kind::scope, heap_.make<Scope>(0, parent)); }
+  Value new_scope(const Value& parent, const HiddenNames& hidden) {
+    Value scope = new_scope(parent);
+    hide(scope.as<Scope>(), hidden);
+    return scope;
+  }
+  void hide(Scope& scope, const HiddenNames& hidden) {
+    if (!hides_) return;
+    for (const std::uint32_t name : hidden) scope.set(heap_, name, Value());
+  }
   const Value* lookup(std::uint32_t name);
   void set_variable(std::uint32_t name, Value value);
 
@@ -196,6 +206,7 @@ class Interp {
   std::uint32_t line_ = 1;
   std::uint32_t message_ = 0;  // 1 + index of the message whose loop runs
   int depth_ = 0, calls_ = 0;
+  bool hides_ = false;  // some variable of the input has a name that some block hides
 };
 
 

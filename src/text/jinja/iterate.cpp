@@ -56,6 +56,7 @@ bool Sequence::next(Value& item) {
       const std::size_t from = at_;
       decode(text, at_);
       item = slice_bytes(heap_, over_, from, at_);
+      item.set_markup(false);  // characters of a Markup are plain
       return true;
     }
     case Kind::list:
@@ -67,7 +68,10 @@ bool Sequence::next(Value& item) {
     }
     case Kind::iter: {
       auto& it = over_.as<Iter>();
-      if (it.next >= it.items.size()) return false;
+      if (it.next >= it.items.size()) {
+        if (it.fault) throw *std::exchange(it.fault, std::nullopt);
+        return false;
+      }
       item = it.items[it.next++];
       return true;
     }

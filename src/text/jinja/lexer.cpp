@@ -127,6 +127,7 @@ class Lexer {
 
   void comment(std::size_t inside) {
     const std::size_t close = s_.find("#}", inside);
+    if (close == View::npos && inside == s_.size()) return advance(inside);  // as jinja: nothing follows, nothing is missed
     if (close == View::npos) fail("Missing end of comment tag");
     const char sign = close > inside ? s_[close - 1] : '\0';
     finish_tag(close + 2, sign == '-' ? '-' : sign == '+' ? '+' : '\0');
@@ -155,7 +156,8 @@ class Lexer {
       finish_tag(mark + 2, sign);
       return true;
     }
-    fail("Missing end of raw directive");
+    if (at_ != s_.size()) fail("Missing end of raw directive");
+    return true;
   }
 
   void expression(bool variable) {

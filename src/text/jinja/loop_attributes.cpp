@@ -103,6 +103,14 @@ Value object_attribute(Interp& in, const Value& base, std::string_view name) {
       for (const auto& p : def.parameter_names) names.push_back(in.text(p));
       return make_list(in.heap(), std::move(names), in.here());
     }
+    case Kind::boolean:
+    case Kind::integer:
+    case Kind::big:
+    case Kind::real:
+      if (name == "real" || (name == "numerator" && base.is_int())) return base.is(Kind::boolean) ? Value::integer(base.integer()) : base;
+      if (name == "imag") return base.is(Kind::real) ? Value::real(0, in.here()) : Value::integer(0, in.here());
+      if (name == "denominator" && base.is_int()) return Value::integer(1, in.here());
+      return {};
     default: return {};
   }
 }

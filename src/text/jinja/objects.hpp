@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -79,6 +80,7 @@ struct Iter : Object {
   explicit Iter(Values items_) : items(std::move(items_)) {}
   Values items;
   std::size_t next = 0;
+  std::optional<Fault> fault;  // thrown after the last item, where Python's generator would meet it
 };
 
 struct Namespace : Object {
@@ -113,6 +115,21 @@ Value make_string(Heap& heap, std::string text, Origin origin = {}, std::vector<
 Value make_list(Heap& heap, Values items, Origin origin = {});
 Value make_tuple(Heap& heap, Values items, Origin origin = {});
 Value make_iter(Heap& heap, Values items, Origin origin = {});
+// A generator of what `fill(Values&)` appends; a Fault in it is put off until the items are read.
+template <class F>
+Value make_generator(Heap& heap, Origin origin, F fill) {
+  Values items;
+  std::optional<Fault> fault;
+  try {
+    fill(items);
+  } catch (const Fault& f) {
+    if (f.fatal || f.kind == ErrorKind::unsupported) throw;
+    fault = f;
+  }
+  Value v = make_iter(heap, std::move(items), origin);
+  v.as<Iter>().fault = std::move(fault);
+  return v;
+}
 Value make_dict(Heap& heap, Origin origin = {});
 inline Value make_range(Heap& heap, std::int64_t start, std::int64_t step, std::int64_t stop, std::int64_t count) {
   return Value::object(Kind::range, heap.make<Range>(0, start, step, stop, count));

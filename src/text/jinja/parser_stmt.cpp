@@ -56,6 +56,7 @@ std::string Parser::expect_name() {
 void Parser::parse() {
   out_.body = subparse({});
   if (!unknown_.empty()) throw unknown_.front();
+  find_hidden_names(out_);
 }
 
 Body Parser::statements(Words ends, bool drop_end) {
@@ -206,6 +207,7 @@ std::unique_ptr<Stmt> Parser::macro_tag(std::uint32_t at) {
 std::unique_ptr<Stmt> Parser::call_tag(std::uint32_t at) {
   auto node = std::make_unique<CallStmt>(at);
   node->caller.name = "caller";
+  node->caller.anonymous = true;
   if (is_op("(")) signature(node->caller);
   node->call = expression();
   const bool postfix = node->call->op == Expr::Op::postfix;
@@ -267,11 +269,9 @@ std::unique_ptr<Stmt> Parser::block_tag(std::uint32_t at) {
 }
 
 std::unique_ptr<Stmt> Parser::generation_tag(std::uint32_t at) {
-  auto node = std::make_unique<BodyStmt>(Stmt::Op::generation, at);
-  const int loops = loop_depth_;
-  loop_depth_ = 0;  // the block is a call block: no jump leaves it
-  node->body = statements({"endgeneration"}, true);
-  loop_depth_ = loops;
+  auto node = std::make_unique<GenerationStmt>(at);
+  node->def.anonymous = true;
+  node->def.body = macro_body(node->def, {"endgeneration"});
   out_.has_generation = true;
   return node;
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <algorithm>
 
+#include "src/text/jinja/ast.hpp"
 #include "src/text/jinja/compare.hpp"
 #include "src/text/jinja/iterate.hpp"
 #include "src/text/jinja/loop.hpp"
@@ -133,6 +134,7 @@ class Printer {
       case Kind::range: return range(v);
       case Kind::space: return space(v);
       case Kind::loop: return put(v.as<Loop>().describe(), v);
+      case Kind::macro: return put(v.as<Macro>().def.anonymous ? "<Macro anonymous>" : "<Macro '" + v.as<Macro>().def.name + "'>", v);
       default: return put("<" + std::string(type_name(v.kind())) + " object>", v);
     }
   }

@@ -195,7 +195,7 @@ Values split(Heap& heap, const Value& s, const Value& separator, std::int64_t li
       push(at, end);
       at = skip_spaces(text, after);
     }
-    if (at < text.size()) push(at, back_over(text, text.size(), true));
+    if (at < text.size()) push(at, text.size());
     return parts;
   }
   check_separator(separator);
@@ -228,7 +228,7 @@ Values split_right(Heap& heap, const Value& s, const Value& separator, std::int6
       push(begin, end);
       end = back_over(text, begin, true);
     }
-    if (end > 0) push(skip_spaces(text, 0), end);
+    if (end > 0) push(0, end);
   } else {
     check_separator(separator);
     const std::string sep = reversed(text_of(separator));
