@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2034
 # Sourced by the scripts: packages, builds, the model cache. Everything it says goes to stderr.
 
 build_packages="g++ meson ninja-build pkg-config git ccache python3 python3-pip ca-certificates

@@ -4,7 +4,7 @@
 # (all without arguments). Each has a log in build-full/; ends with `N passed, N failed, N skipped` steps.
 # A new step is a function step_<name> and its name in the list below.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 . scripts/common.sh
 logs=$PWD/build-full
 jobs=${HANZO_TEST_JOBS:-$(nproc)}
