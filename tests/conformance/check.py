@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs hz-conformance on the reference data of HANZO_CONFORMANCE and on the project's own small set, and sums up."""
+"""Runs hz-conformance on the reference data of HANZO_CONFORMANCE and on the project's own small set, there with the
+reference backend too, and sums up."""
 import os
 import pathlib
 import re
@@ -8,13 +9,15 @@ import sys
 
 runner, own = sys.argv[1:3]
 total = [0, 0, 0]
-for name, folder in (("HANZO_CONFORMANCE", os.environ.get("HANZO_CONFORMANCE")), ("tests/data", own)):
+runs = [("HANZO_CONFORMANCE", os.environ.get("HANZO_CONFORMANCE"), []), ("tests/data", own, []),
+        ("tests/data on the reference backend", own, ["--only", "arch", "--device", "reference"])]
+for name, folder, options in runs:
     if not folder or not pathlib.Path(folder).is_dir():
         print(f"skipped: {name}: no such folder")
         total[2] += 1
         continue
     print(f"{name}: {folder}", flush=True)
-    run = subprocess.run([runner, folder], stdout=subprocess.PIPE, text=True)
+    run = subprocess.run([runner, folder, *options], stdout=subprocess.PIPE, text=True)
     print(re.sub(r"^  (.*)$", r"skipped: \1", run.stdout, flags=re.M) if run.returncode == 0 else run.stdout)
     counts = re.search(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", run.stdout, re.M)
     if counts:
