@@ -40,7 +40,7 @@ TEST_CASE("the logits hash is one for every batch, thread count, instruction set
   for (const TinySpec& spec : specs()) {
     const auto file = dir.path() / (std::to_string(n++) + ".gguf");
     TinyModel(spec).write(file);
-    const auto ids = some_ids(150, spec.vocab);
+    const auto ids = some_ids(130, spec.vocab);  // two whole pages and a piece
     for (const KvKind kv : {KvKind::f16, KvKind::f32, KvKind::q8_0}) {
       if (kv == KvKind::q8_0 && spec.head_dim % 32 != 0) {
         CHECK_THROWS_AS(Model::load(file, {.kv = kv}), Error);
@@ -50,10 +50,11 @@ TEST_CASE("the logits hash is one for every batch, thread count, instruction set
       for (const auto* isa : runnable_isas())
         for (const int threads : {1, 2, 3})
           for (const bool pack : {true, false}) {
-            if (std::string(isa->name) == "scalar" && threads > 1) continue;
+            const bool scalar = std::string(isa->name) == "scalar", every_chunk = !scalar && threads == 2 && pack;
+            if (scalar && threads > 1) continue;
             const Model model = Model::load(file, {.threads = threads, .isa = isa->name, .pack = pack, .kv = kv});
             for (const std::int64_t ubatch : {1, 2, 3, 8, 17, 64, 512}) {
-              if (std::string(isa->name) == "scalar" && ubatch > 3 && ubatch < 512) continue;
+              if (!every_chunk && ubatch != 3 && ubatch != 512) continue;
               const std::string hash = logits_hash(model, ids, ubatch);
               if (want.empty()) want = hash;
               INFO(spec.arch << " " << name_of(spec.type) << " " << isa->name << " threads " << threads << " pack " << pack << " ubatch " << ubatch << " kv " << static_cast<int>(kv));
