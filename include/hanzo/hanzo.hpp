@@ -9,6 +9,7 @@
 #include "hanzo/core/random.hpp"
 #include "hanzo/core/tensor.hpp"
 #include "hanzo/core/version.hpp"
+#include "hanzo/engine/evaluate.hpp"
 #include "hanzo/engine/generator.hpp"
 #include "hanzo/io/atomic_file.hpp"
 #include "hanzo/io/gguf.hpp"

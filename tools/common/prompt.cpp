@@ -39,15 +39,15 @@ bool stdin_is_piped() {
   return S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode);
 }
 
-std::string read_file(const std::string& name) {
+}  // namespace
+
+std::string read_text_file(const std::string& name) {
   std::ifstream in(name, std::ios::binary);
   if (!in) throw Error(ErrorKind::bad_file, "cannot open " + name + ": " + std::string(std::strerror(errno)), name);
   std::string s(std::istreambuf_iterator<char>(in), {});
   if (in.bad()) throw Error(ErrorKind::io, "cannot read " + name, name);
   return s;
 }
-
-}  // namespace
 
 PromptArgs::PromptArgs(CLI::App& app) {
   text_given = app.add_option("-p,--prompt", text, "prompt; - reads it from stdin");
@@ -58,7 +58,7 @@ PromptArgs::PromptArgs(CLI::App& app) {
 std::string read_prompt(const PromptArgs& args, Console& console) {
   const bool dash = args.text_given->count() > 0 && args.text == "-";
   if (dash) return read_fd(0, "stdin", console);
-  std::string prompt = args.file_given->count() > 0 ? read_file(args.file) : args.text;
+  std::string prompt = args.file_given->count() > 0 ? read_text_file(args.file) : args.text;
   const bool given = args.text_given->count() > 0 || args.file_given->count() > 0;
   if (stdin_is_piped()) {
     const std::string piped = read_fd(0, "stdin", console);
@@ -71,7 +71,7 @@ std::string read_prompt(const PromptArgs& args, Console& console) {
 
 std::vector<std::int32_t> parse_ids(const std::string& text) {
   std::string list = text;
-  if (text.find_first_not_of("0123456789, \t\n") != std::string::npos) list = read_file(text);
+  if (text.find_first_not_of("0123456789, \t\n") != std::string::npos) list = read_text_file(text);
   std::vector<std::int32_t> ids;
   const char *at = list.data(), *end = at + list.size();
   while (at < end) {

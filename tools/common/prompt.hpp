@@ -18,6 +18,8 @@ struct PromptArgs {
 
 // The prompt: -p or -f, then what a pipe holds; a pipe alone is the prompt. Throws usage when there is none.
 std::string read_prompt(const PromptArgs& args, Console& console);
+// The bytes of a file. Throws bad_file or io.
+std::string read_text_file(const std::string& name);
 // "1,2,3" (commas or blanks), or the name of a file that holds such a list.
 std::vector<std::int32_t> parse_ids(const std::string& text);
 
