@@ -31,7 +31,13 @@ HZ_FN V sigmoid(V x) {
   return div(select(less(x, set1(0.0f)), e, set1(1.0f)), add(set1(1.0f), e));
 }
 
-HZ_FN V silu(V x) { return mul(x, sigmoid(x)); }
+// x * sigmoid(a x) with one rounding less than the product: x e / (1 + e) or x / (1 + e), e = e^-|a x|.
+HZ_FN V gated(V x, V ax) {
+  const V e = exp(neg(abs(ax)));
+  return div(select(less(ax, set1(0.0f)), mul(x, e), x), add(set1(1.0f), e));
+}
+
+HZ_FN V silu(V x) { return gated(x, x); }
 
 // tanh: x + x^3 P(x^2) below 0.625, else (1 - e) / (1 + e) with e = e^-2|x| and the sign of x.
 HZ_FN V tanh(V x) {
@@ -51,11 +57,11 @@ HZ_FN V tanh(V x) {
 // GELU in its tanh form: x * sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)) (Hendrycks and Gimpel 2016).
 HZ_FN V gelu_tanh(V x) {
   const V u = mul(set1(0x1.988454p+0f), fma(mul(mul(set1(0.044715f), x), x), x, x));
-  return mul(x, sigmoid(u));
+  return gated(x, u);
 }
 
 // x * sigmoid(1.702 x).
-HZ_FN V gelu_quick(V x) { return mul(x, sigmoid(mul(set1(1.702f), x))); }
+HZ_FN V gelu_quick(V x) { return gated(x, mul(set1(1.702f), x)); }
 
 // erfc(a) for a >= 1: e^(-a^2) times a polynomial in 1 / (1 + 0.4 a). The square's rounding error is fed back.
 HZ_FN V erfc_tail(V a) {
