@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hanzo/io/sha256.hpp"
 #include "src/text/vocab.hpp"
 
 namespace hz::text::detail {
@@ -42,6 +43,8 @@ class Algorithm {
  public:
   virtual ~Algorithm() = default;
   virtual void encode(const Fragment& fragment, Output& out) const = 0;
+  // Adds what the vocabulary does not show, such as merge rules.
+  virtual void hash(io::Sha256& sha) const = 0;
 };
 
 }  // namespace hz::text::detail

@@ -18,6 +18,7 @@ struct Tokenizer::Body {
   std::unique_ptr<const detail::Algorithm> algorithm;
   TokenizerKind kind{};
   std::string pre;
+  std::string origin;  // what decides ids and text beside the vocabulary and the merges, for hash()
   std::vector<TokenId> prefix, suffix;  // what add_special puts around a text
   bool add_bos = false, add_eos = false;
   bool add_space_prefix = false;

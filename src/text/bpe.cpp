@@ -70,7 +70,7 @@ Merges read_merges(const Vocab& vocab, const io::Metadata& metadata) {
     if (left < 0 || right < 0 || result < 0)
       throw Error(ErrorKind::bad_file, fmt::format("{}: rule {} ('{}') is not made of two tokens whose union is a token", kKey, i, rule),
                   metadata.source());
-    merges.add(left, right, {static_cast<std::uint32_t>(i), result});
+    if (vocab.in_text(result)) merges.add(left, right, {static_cast<std::uint32_t>(i), result});
   }
   return merges;
 }

@@ -26,6 +26,7 @@ class Bpe : public PieceModel {
  public:
   Bpe(const Vocab& vocab, Merges merges, BpeOptions options);
   std::unique_ptr<PieceEncoder> start(PieceOutput& out) const override;
+  void hash(io::Sha256& sha) const override { merges_.hash(sha); }
 
  private:
   class Encoder;
@@ -35,7 +36,8 @@ class Bpe : public PieceModel {
   TokenId byte_ids_[256];  // byte level: of the stand-ins; else of <0xNN>
 };
 
-// Reads `tokenizer.ggml.merges`. Error(bad_file) naming the rule when one is not made of known tokens.
+// Reads `tokenizer.ggml.merges`; rules that would make a control token of text are left out. Error(bad_file) naming
+// the rule when one is not made of known tokens.
 Merges read_merges(const Vocab& vocab, const io::Metadata& metadata);
 
 }  // namespace hz::text::detail

@@ -64,13 +64,10 @@ void classify(Vocab& vocab) {
     if (is_s && plain_s && vocab.type(id) != TokenType::control) continue;
     const auto role = role_of(as);
     if (role && !vocab.role(*role)) vocab.roles[static_cast<std::size_t>(*role)] = id;
-    vocab.special[static_cast<std::size_t>(id)] = Special::when_parsed;
-    const bool fim_only = as == KnownAs::fim_prefix || as == KnownAs::fim_suffix || as == KnownAs::fim_middle;
-    const bool fim_other = as == KnownAs::fim_pad || as == KnownAs::fim_repo || as == KnownAs::fim_file;
-    if (fim_only || fim_other) continue;
-    if (text == "<|end|>" && end_closes_message) continue;
-    if (is_s && vocab.type(id) != TokenType::control) continue;
-    ends.push_back(id);
+    const bool html = is_s && vocab.type(id) != TokenType::control;
+    vocab.special[static_cast<std::size_t>(id)] = html && vocab.type(id) == TokenType::normal ? Special::also_text : Special::when_parsed;
+    const bool ends_turn = as == KnownAs::eot || as == KnownAs::eom || as == KnownAs::end;
+    if (ends_turn && !html && !(text == "<|end|>" && end_closes_message)) ends.push_back(id);
   }
   for (Role r : {Role::eos, Role::eot, Role::eom, Role::fim_pad, Role::fim_repo, Role::fim_file})
     if (const auto id = vocab.role(r))

@@ -7,6 +7,7 @@
 #include "src/text/body.hpp"
 #include "src/text/bpe.hpp"
 #include "src/text/greedy.hpp"
+#include "src/text/plamo2.hpp"
 #include "src/text/sentencepiece.hpp"
 #include "src/text/unigram.hpp"
 #include "src/text/wordpiece.hpp"
@@ -57,9 +58,9 @@ void make_bpe(Body& b, const Metadata& m, std::string_view pre_name) {
   b.pre = spec.name;
   b.clean_up = spec.clean_up;
   b.vocab = read_vocab(m, false);
-  Merges merges = read_merges(b.vocab, m);
   read_roles(b.vocab, m, {});
   classify(b.vocab);
+  Merges merges = read_merges(b.vocab, m);
   fill_pieces(b.vocab, spec.raw ? spaces_for_marks : decode_byte_chars);
   finish_bos_eos(b, m, spec.add_bos, false);
   std::vector<NormStep> chain;
@@ -77,9 +78,9 @@ void make_whitespace_bpe(Body& b, const Metadata& m) {
   b.pre = "whitespace";
   b.clean_up = true;
   b.vocab = read_vocab(m, false);
-  Merges merges = read_merges(b.vocab, m);
   read_roles(b.vocab, m, {});
   classify(b.vocab);
+  Merges merges = read_merges(b.vocab, m);
   fill_pieces(b.vocab, [](std::string_view text) { return std::string(text); });
   finish_bos_eos(b, m, false, false);
   std::vector<NormStep> chain;
@@ -121,6 +122,7 @@ void make_unigram(Body& b, const Metadata& m) {
       blob.assign(i->begin(), i->end());
     else
       throw Error(ErrorKind::bad_file, fmt::format("{}: is not an array of bytes", kMap), m.source());
+    b.origin = io::Sha256().update(blob).hex();
     if (!blob.empty()) chain.push_back({.kind = Kind::charsmap, .map = std::make_shared<const Charsmap>(blob, kMap, m.source())});
   }
   if (m.get_or<bool>("tokenizer.ggml.remove_extra_whitespaces", false)) chain.push_back({.kind = Kind::squeeze});
@@ -156,14 +158,25 @@ void make_wordpiece(Body& b, const Metadata& m) {
 void make_rwkv(Body& b, const Metadata& m) {
   b.kind = TokenizerKind::rwkv;
   b.vocab = read_vocab(m, false);
+  read_roles(b.vocab, m, {});
+  classify(b.vocab);
   for (TokenId id = 0; id < b.vocab.size(); ++id)
     if (b.vocab.in_text(id) && !unescape_rwkv(b.vocab.texts[id]))
       throw Error(ErrorKind::bad_file, fmt::format("{}: token {} has a broken escape: '{}'", kTokens, id, b.vocab.texts[id]), m.source());
-  read_roles(b.vocab, m, {});
-  classify(b.vocab);
   fill_pieces(b.vocab, [](std::string_view text) { return unescape_rwkv(text).value_or(std::string(text)); });
   finish_bos_eos(b, m, false, false);
   b.algorithm = std::make_unique<Pipeline>(NormChain(), PreTokenizer({}), std::make_unique<Greedy>(b.vocab));
+}
+
+void make_plamo2(Body& b, const Metadata& m) {
+  b.kind = TokenizerKind::plamo2;
+  b.vocab = read_vocab(m, true);
+  read_roles(b.vocab, m, {{Role::bos, 1}, {Role::eos, 2}, {Role::unk, 0}, {Role::pad, 3}});
+  classify(b.vocab);
+  if (!byte_tokens(b.vocab).complete) throw Error(ErrorKind::bad_file, fmt::format("{}: <0x00> to <0xFF> are not all there", kTokens), m.source());
+  fill_pieces(b.vocab, [](std::string_view text) { return std::string(text); });
+  finish_bos_eos(b, m, false, false);
+  b.algorithm = std::make_unique<Pipeline>(NormChain(), PreTokenizer({}), std::make_unique<Plamo2>(b.vocab));
 }
 
 // White space beside special tokens that some models' tokenizers swallow. GGUF has no key for it, so families are
@@ -197,6 +210,7 @@ void make(Body& b, const Metadata& m, std::string_view pre) {
   if (model == "t5") return make_unigram(b, m);
   if (model == "bert") return make_wordpiece(b, m);
   if (model == "rwkv") return make_rwkv(b, m);
+  if (model == "plamo2") return make_plamo2(b, m);
   if (model == "none" || model == "no_vocab")
     throw Error(ErrorKind::unsupported, fmt::format("{}: the model has no tokenizer; it takes token ids only", kModel), m.source());
   throw Error(ErrorKind::unsupported, fmt::format("{}: the tokenizer kind '{}' is not built", kModel, model), m.source(), "the model still runs on token ids");
@@ -207,6 +221,8 @@ void make(Body& b, const Metadata& m, std::string_view pre) {
 std::shared_ptr<const Tokenizer> Tokenizer::from_gguf(const Metadata& metadata, std::string_view pre_override) {
   auto body = std::make_unique<Body>();
   make(*body, metadata, pre_override);
+  for (const std::string_view key : {"tokenizer.ggml.normalizer.lowercase", "tokenizer.ggml.normalizer.strip_accents", "tokenizer.ggml.remove_extra_whitespaces"})
+    body->origin += metadata.contains(key) ? (metadata.get_or<bool>(key, false) ? '1' : '0') : '-';
   find_affixes(body->vocab, metadata, body->pre);
   body->specials = std::make_unique<SpecialSplit>(body->vocab);
   return std::make_shared<const Tokenizer>(std::move(body));

@@ -37,7 +37,7 @@ Greedy::Greedy(const Vocab& vocab) : unk_(vocab.role(Role::unk)) {
   std::unordered_set<std::string_view> seen;  // two spellings may stand for the same bytes; the first counts
   for (TokenId id = 0; id < vocab.size(); ++id) {
     const std::string_view bytes = vocab.piece(id);
-    if (!vocab.in_text(id) || vocab.special[static_cast<std::size_t>(id)] == Special::when_parsed) continue;
+    if (!vocab.in_text(id)) continue;
     if (!bytes.empty() && seen.insert(bytes).second) entries.emplace_back(bytes, id);
   }
   trie_ = ByteTrie(std::move(entries));

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
+#include <span>
 
 namespace hz::text::detail {
 namespace {
@@ -36,6 +38,16 @@ Merges::Rule Merges::find(TokenId left, TokenId right) const {
   for (std::size_t i = hash_pair(key, seed_) & mask; slots_[i].key != ~0ULL; i = (i + 1) & mask)
     if (slots_[i].key == key) return slots_[i].rule;
   return {kNone, -1};
+}
+
+void Merges::hash(io::Sha256& sha) const {
+  std::vector<Slot> rules;
+  std::copy_if(slots_.begin(), slots_.end(), std::back_inserter(rules), [](const Slot& s) { return s.key != ~0ULL; });
+  std::sort(rules.begin(), rules.end(), [](const Slot& a, const Slot& b) { return a.rule.rank < b.rule.rank; });
+  for (const Slot& s : rules) {
+    const std::uint64_t words[2] = {s.key, static_cast<std::uint64_t>(s.rule.rank) << 32 | static_cast<std::uint32_t>(s.rule.result)};
+    sha.update(std::as_bytes(std::span(words)));
+  }
 }
 
 void Merges::grow(std::size_t slots) {

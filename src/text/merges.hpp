@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "hanzo/io/sha256.hpp"
 #include "src/text/vocab.hpp"
 
 namespace hz::text::detail {
@@ -21,6 +22,7 @@ class Merges {
   void add(TokenId left, TokenId right, Rule rule);
   Rule find(TokenId left, TokenId right) const;
   std::size_t size() const { return count_; }
+  void hash(io::Sha256& sha) const;  // all rules, by rank
 
   struct Symbol {
     TokenId id;            // -1: no token has this text; never merges

@@ -41,6 +41,7 @@ class PieceModel {
  public:
   virtual ~PieceModel() = default;
   virtual std::unique_ptr<PieceEncoder> start(PieceOutput& out) const = 0;
+  virtual void hash(io::Sha256&) const {}
 };
 
 class Pipeline : public Algorithm {
@@ -48,6 +49,7 @@ class Pipeline : public Algorithm {
   Pipeline(NormChain chain, PreTokenizer pre, std::unique_ptr<const PieceModel> model)
       : chain_(std::move(chain)), pre_(std::move(pre)), model_(std::move(model)) {}
   void encode(const Fragment& fragment, Output& out) const override;
+  void hash(io::Sha256& sha) const override { model_->hash(sha); }
 
  private:
   NormChain chain_;

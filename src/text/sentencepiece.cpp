@@ -42,8 +42,7 @@ SentencePieceBpe::SentencePieceBpe(const Vocab& vocab) : vocab_(vocab), fallback
 TokenId SentencePieceBpe::find(std::string_view text) const {
   if (text.size() > longest_) return -1;
   const TokenId id = vocab_.texts.find(text);
-  if (id < 0 || !vocab_.in_text(id)) return -1;
-  return vocab_.special[static_cast<std::size_t>(id)] == Special::when_parsed ? -1 : id;
+  return id >= 0 && vocab_.in_text(id) ? id : -1;
 }
 
 class SentencePieceBpe::Encoder : public PieceEncoder {

@@ -199,4 +199,26 @@ bool Tokenizer::add_eos() const { return body_->add_eos; }
 bool Tokenizer::add_space_prefix() const { return body_->add_space_prefix; }
 bool Tokenizer::clean_up() const { return body_->clean_up; }
 
+std::string Tokenizer::hash() const {
+  const Body& b = *body_;
+  io::Sha256 sha;
+  const auto number = [&](std::int64_t v) { sha.update(std::as_bytes(std::span(&v, 1))); };
+  const auto ids = [&](const std::vector<TokenId>& list) {
+    number(static_cast<std::int64_t>(list.size()));
+    for (const TokenId id : list) number(id);
+  };
+  sha.update(fmt::format("hanzo tokenizer 1\n{}\n{}\n{}\n", static_cast<int>(b.kind), b.pre, b.origin));
+  for (TokenId id = 0; id < b.vocab.size(); ++id) {
+    const std::string_view text = b.vocab.texts[id];
+    number(static_cast<std::int64_t>(text.size()) << 8 | static_cast<std::int64_t>(b.vocab.type(id)));
+    sha.update(text);
+  }
+  sha.update(std::as_bytes(std::span(b.vocab.scores)));
+  for (const auto& role : b.vocab.roles) number(role.value_or(-1));
+  ids(b.vocab.end_of_turn), ids(b.prefix), ids(b.suffix);
+  number(b.add_space_prefix ? 1 : 0);
+  b.algorithm->hash(sha);
+  return sha.hex();
+}
+
 }  // namespace hz::text

@@ -21,7 +21,7 @@ Unigram::Unigram(const Vocab& vocab, bool byte_fallback)
   for (TokenId id = 0; id < vocab.size(); ++id) {
     const TokenType type = vocab.type(id);
     if (type == TokenType::normal) lowest = std::min(lowest, vocab.score(id));
-    if ((type == TokenType::normal || type == TokenType::user_defined) && vocab.special[static_cast<std::size_t>(id)] != Special::when_parsed)
+    if ((type == TokenType::normal || type == TokenType::user_defined) && vocab.in_text(id))
       entries.emplace_back(vocab.texts[id], id);
   }
   if (entries.empty()) lowest = 0;

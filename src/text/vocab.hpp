@@ -23,7 +23,12 @@ enum class Role { bos, eos, eot, eom, unk, sep, pad, cls, mask, fim_prefix, fim_
 inline constexpr std::size_t kRoles = 15;
 
 // How special-token matching treats a token.
-enum class Special : std::uint8_t { no, always, when_parsed };
+enum class Special : std::uint8_t {
+  no,
+  always,       // user-defined: found in any text
+  when_parsed,  // control: found where asked for, never made of plain text
+  also_text,    // found where asked for, else made of plain text like any other
+};
 
 // Around which the matcher takes or needs something; from Hugging Face's added tokens.
 struct Affix {
@@ -55,10 +60,9 @@ struct Vocab {
     const std::int32_t id = texts.find(text);
     return id < 0 ? std::nullopt : std::optional<TokenId>(id);
   }
-  // A token that plain text may become: not control, unknown or byte.
+  // A token that plain text may become: not control, whatever its spelling, nor unknown or byte.
   bool in_text(TokenId id) const {
-    const TokenType t = type(id);
-    return t != TokenType::control && t != TokenType::unknown && t != TokenType::byte;
+    return special[static_cast<std::size_t>(id)] != Special::when_parsed && type(id) != TokenType::byte;
   }
 };
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // WordPiece, unigram and RWKV tokenizers on small vocabularies.
-#include <chrono>
-
 #include "hanzo/core/error.hpp"
 #include "hanzo/text/tokenizer.hpp"
 #include "tests/catch.hpp"
@@ -34,9 +32,7 @@ io::Metadata bert_metadata() {
 }
 
 double seconds(const Tokenizer& t, const std::string& s) {
-  const auto start = std::chrono::steady_clock::now();
-  t.encode(s);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return test::cpu_seconds([&] { t.encode(s); });
 }
 
 }  // namespace
@@ -163,4 +159,81 @@ TEST_CASE("rwkv: the longest token again and again, over any bytes", "[text]") {
     b.add(broken);
     CHECK_THROWS_AS(Tokenizer::from_gguf(b.metadata("rwkv")), Error);
   }
+}
+
+TEST_CASE("plamo2: the least cost from the end, bytes for the rest", "[text]") {
+  test::VocabBuilder v;
+  v.add("<|plamo:unk|>", Type::unknown);
+  v.add("<|plamo:bos|>", Type::control);
+  v.add("<|plamo:eos|>", Type::control);
+  v.add("<|plamo:pad|>", Type::control);
+  v.add_byte_tokens();
+  v.add("a", Type::normal, -1);
+  v.add("b", Type::normal, -1);
+  v.add("ab", Type::normal, -1.5);
+  v.add("ba", Type::normal, -2);
+  v.add(" a", Type::normal, -3);
+  const auto t = Tokenizer::from_gguf(v.metadata("plamo2"));
+  CHECK(texts_of(*t, t->encode("aba")) == "ab|a");
+  CHECK(texts_of(*t, t->encode("ba")) == "ba");  // as cheap as b, a: the longer token
+  CHECK(texts_of(*t, t->encode("a \u00e9 a")) == "a|<0x20>|<0xC3>|<0xA9>| a");
+  CHECK(t->decode(t->encode("a\xFF\u65e5 ab")) == "a\xFF\u65e5 ab");
+  CHECK(texts_of(*t, t->encode("\uFEFF" "ab")) == "ab");
+  CHECK(seconds(*t, std::string(1'000'000, 'a')) < 2);
+  test::VocabBuilder lacking;
+  lacking.add("a");
+  CHECK_THROWS_AS(Tokenizer::from_gguf(lacking.metadata("plamo2")), Error);
+}
+
+TEST_CASE("whitespace bpe: words are cut at white space, which is lost", "[text]") {
+  test::VocabBuilder v;
+  for (const char* c : {"a", "b", "c"}) v.add(c);
+  v.merge("a", "b");
+  io::Metadata m = v.metadata("whitespace");
+  test::set_bool(m, "tokenizer.ggml.normalizer.lowercase", true);
+  const auto t = Tokenizer::from_gguf(m);
+  CHECK(texts_of(*t, t->encode(" AB  cab\n")) == "ab|c|ab");
+}
+
+TEST_CASE("an HTML end tag is text where the file does not call it control", "[text]") {
+  test::VocabBuilder v;
+  v.add("<unk>", Type::unknown);
+  v.add("<s>", Type::control);
+  v.add("<e>", Type::control);
+  for (const char* c : {"<", "/", "s", ">"}) v.add(c, Type::normal, -9);
+  v.add("</", Type::normal, -1);
+  v.add("</s", Type::normal, -1);
+  const auto id = v.add("</s>", Type::normal, -1);
+  io::Metadata m = v.metadata("llama");
+  test::set_bool(m, "tokenizer.ggml.add_space_prefix", false);
+  const auto t = Tokenizer::from_gguf(m);
+  CHECK(t->encode("</s>", {.add_special = false}) == std::vector<text::TokenId>{id});
+  CHECK_FALSE(t->is_control(id));
+  CHECK_FALSE(t->is_end_of_turn(id));
+  // The same name as a control token is never made of text, and ends a turn.
+  v.types[static_cast<std::size_t>(id)] = static_cast<std::int32_t>(Type::control);
+  m = v.metadata("llama");
+  test::set_bool(m, "tokenizer.ggml.add_space_prefix", false);
+  const auto c = Tokenizer::from_gguf(m);
+  CHECK(texts_of(*c, c->encode("</s>", {.add_special = false})) == "</s|>");
+  CHECK(c->encode("</s>", {.add_special = false, .parse_special = true}) == std::vector<text::TokenId>{id});
+  CHECK(c->is_end_of_turn(id));
+}
+
+TEST_CASE("hash: changes with everything that decides ids", "[text]") {
+  const auto hash = [](const test::VocabBuilder& v, const std::string& pre) { return Tokenizer::from_gguf(v.metadata("gpt2", pre))->hash(); };
+  const test::VocabBuilder v = test::small_bpe();
+  const std::string first = hash(v, "gpt-2");
+  CHECK(first.size() == 64);
+  CHECK(hash(v, "gpt-2") == first);
+  CHECK(hash(v, "smollm") != first);
+  test::VocabBuilder w = v;
+  std::swap(w.merges[0], w.merges[1]);
+  CHECK(hash(w, "gpt-2") != first);
+  w = v;
+  w.types[3] = static_cast<std::int32_t>(Type::control);
+  CHECK(hash(w, "gpt-2") != first);
+  w = v;
+  w.add("another");
+  CHECK(hash(w, "gpt-2") != first);
 }

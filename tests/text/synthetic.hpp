@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small vocabularies made for the tests, as GGUF metadata.
 #pragma once
+#include <time.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -46,6 +48,24 @@ void set_bool(io::Metadata& m, const std::string& key, bool value);
 // <tool> 3 (user-defined), then the bytes from 4.
 VocabBuilder small_bpe();
 std::shared_ptr<const text::Tokenizer> small_bpe_tokenizer(const std::string& pre = "smollm");
+
+// Seconds of this thread's own work that f takes, whatever else the machine does; a tenth of them under a
+// sanitizer, which slows everything down.
+template <class F>
+double cpu_seconds(F&& f) {
+  const auto now = [] {
+    timespec t{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+  };
+  const double start = now();
+  f();
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return (now() - start) / 10;
+#else
+  return now() - start;
+#endif
+}
 
 // The texts of ids, joined by '|'.
 std::string texts_of(const text::Tokenizer& t, const std::vector<text::TokenId>& ids);

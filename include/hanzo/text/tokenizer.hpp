@@ -122,6 +122,9 @@ class Tokenizer {
   bool add_space_prefix() const;  // a space is put before a text
   bool clean_up() const;          // the model's own decoder cleans up
 
+  // SHA-256, 64 lower-case hex digits, over everything that decides ids and text. Takes milliseconds.
+  std::string hash() const;
+
   struct Body;
   explicit Tokenizer(std::unique_ptr<const Body> body);  // made by the factories
 

@@ -105,6 +105,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::from_hf_json(std::string_view tokeni
 
   auto body = std::make_unique<Body>();
   Body& b = *body;
+  b.origin = io::Sha256().update(tokenizer).hex();
   const Node model = root["model"];
   b.vocab = hf::read_vocab(model, root["added_tokens"]);
   hf::read_roles(b.vocab, model, config);

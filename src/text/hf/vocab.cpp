@@ -130,7 +130,8 @@ Merges read_merges(const Node& rules, const Vocab& vocab, const std::string& con
     const bool inside = !continuing.empty() && right.starts_with(continuing);
     const TokenId result = vocab.texts.find(left + (inside ? right.substr(continuing.size()) : right));
     if (a < 0 || b < 0 || result < 0) rules.bad(fmt::format("rule {} ('{}' and '{}') is not made of two tokens whose union is a token", rank, left, right));
-    merges.add(a, b, {rank++, result});
+    if (vocab.in_text(result)) merges.add(a, b, {rank, result});
+    ++rank;
   }
   return merges;
 }
