@@ -81,7 +81,8 @@ Bpe::Bpe(const Vocab& vocab, Merges merges, BpeOptions options)
     for (unsigned b = 0; b < 256; ++b) {
       std::string text;
       append_utf8(text, byte_to_char(static_cast<unsigned char>(b)));
-      byte_ids_[b] = vocab.texts.find(text);
+      const TokenId id = vocab.texts.find(text);
+      byte_ids_[b] = id >= 0 && vocab.in_text(id) ? id : -1;
     }
   } else {
     const ByteTokens bytes = byte_tokens(vocab);

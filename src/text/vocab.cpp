@@ -130,7 +130,8 @@ ByteTokens byte_tokens(const Vocab& vocab) {
   ByteTokens bytes;
   bytes.complete = true;
   for (unsigned b = 0; b < 256; ++b) {
-    bytes.ids[b] = vocab.texts.find(fmt::format("<0x{:02X}>", b));
+    const TokenId id = vocab.texts.find(fmt::format("<0x{:02X}>", b));
+    bytes.ids[b] = id >= 0 && (vocab.type(id) == TokenType::byte || vocab.in_text(id)) ? id : -1;
     bytes.complete = bytes.complete && bytes.ids[b] >= 0;
   }
   return bytes;

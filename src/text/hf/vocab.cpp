@@ -102,7 +102,12 @@ Vocab read_vocab(const Node& model, const Node& added) {
   for (std::size_t i = 0; i < added.size(); ++i) {
     const Node token = added.at(i);
     const std::int64_t id = token["id"].integer();
-    tokens.put(token, id, token["content"].text(), token["special"].flag(false) ? TokenType::control : TokenType::user_defined);
+    std::string text = token["content"].text();
+    // Byte tokens stay what they are, also where they are listed as added.
+    const TokenType type = bytes && byte_of(text)        ? TokenType::byte
+                           : token["special"].flag(false) ? TokenType::control
+                                                          : TokenType::user_defined;
+    tokens.put(token, id, std::move(text), type);
     const Affix affix{token["lstrip"].flag(false), token["rstrip"].flag(false), token["single_word"].flag(false)};
     if (affix.strip_left || affix.strip_right || affix.whole_word) affixes.emplace_back(static_cast<TokenId>(id), affix);
   }
