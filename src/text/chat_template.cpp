@@ -111,7 +111,8 @@ ChatTemplate ChatTemplate::parse(std::string_view source, std::string name) {
 
 RenderedChat ChatTemplate::render(const ChatInput& input) const {
   const jinja::Template& tree = state_->tree;
-  jinja::Heap heap(input.limits.live_bytes, input.limits.steps);
+  const std::uint64_t messages = input.messages == nullptr ? 0 : input.messages->size();
+  jinja::Heap heap(input.limits.live_bytes, input.limits.steps + input.limits.steps_per_message * messages);
   jinja::Interp in(tree, heap, input.now ? *input.now : local_now(), input.limits.output_bytes);
   try {
     set_variables(in, input);

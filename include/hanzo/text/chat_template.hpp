@@ -16,7 +16,8 @@ namespace hz::text {
 
 // Bounds of one render. Exceeding any is an Error(failed) that says which.
 struct TemplateLimits {
-  std::uint64_t steps = 1'000'000;              // about one per expression, loop round, or 64 bytes of text handled
+  std::uint64_t steps = 1'000'000;         // about one per expression, loop round, or 64 bytes of text handled
+  std::uint64_t steps_per_message = 4000;  // more of them for long conversations
   std::size_t live_bytes = std::size_t{32} << 20;    // values alive at one time
   std::size_t output_bytes = std::size_t{16} << 20;
 };

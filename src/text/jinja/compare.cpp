@@ -193,7 +193,9 @@ bool contains(Heap& heap, const Value& container, const Value& item) {
 
 std::size_t hash_of(std::string_view text) { return std::hash<std::string_view>{}(text); }
 
-std::size_t hash_of(Heap& heap, const Value& v) {
+namespace {
+std::size_t hash_at(Heap& heap, const Value& v, int depth) {
+  guard_depth(depth);
   switch (v.kind()) {
     case Kind::boolean:
     case Kind::integer:
@@ -209,7 +211,7 @@ std::size_t hash_of(Heap& heap, const Value& v) {
       std::size_t h = 0x9e3779b97f4a7c15ULL;
       for (const Value& item : v.as<List>().items) {
         heap.charge();
-        h = (h ^ hash_of(heap, item)) * 0x100000001b3ULL;
+        h = (h ^ hash_at(heap, item, depth + 1)) * 0x100000001b3ULL;
       }
       return h;
     }
@@ -219,11 +221,13 @@ std::size_t hash_of(Heap& heap, const Value& v) {
       return 2;
     case Kind::list:
     case Kind::dict:
-    case Kind::view:
       throw Fault{"unhashable type: '" + std::string(type_name(v.kind())) + "'"};
     default:
       return std::hash<const Object*>{}(v.identity());
   }
 }
+}  // namespace
+
+std::size_t hash_of(Heap& heap, const Value& v) { return hash_at(heap, v, 0); }
 
 }  // namespace hz::text::jinja

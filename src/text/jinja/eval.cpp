@@ -231,6 +231,7 @@ Value Interp::eval_test(const Step& step, const Value& value) {
 Value Interp::filter(const Value& name, const Value& value, Args& args) {
   const FilterDef* def = name.is_str() ? find_filter(text_of(name)) : nullptr;
   if (def == nullptr) throw Fault{"No filter named " + repr_text(heap_, name) + "."};
+  const Nest nest(*this);
   heap_.charge();
   return def->run(*this, value, args);
 }
