@@ -11,6 +11,8 @@
 #include "hanzo/core/version.hpp"
 #include "hanzo/engine/evaluate.hpp"
 #include "hanzo/engine/generator.hpp"
+#include "hanzo/engine/sampling.hpp"
+#include "hanzo/engine/stop.hpp"
 #include "hanzo/io/atomic_file.hpp"
 #include "hanzo/io/gguf.hpp"
 #include "hanzo/io/gguf_split.hpp"
