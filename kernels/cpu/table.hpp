@@ -82,6 +82,10 @@ struct CpuKernels {
   // w [k][16 rows]; y[t][r] = fma(w, x[t][k], y), k ascending.
   void (*float_tile)(const float* w, const float* const* x, std::int64_t k, int tokens, float* const* y, bool carry);
 
+  // Multiply-adds done by a burst in registers, for measuring the peaks of a core.
+  double (*fma_peak)();
+  double (*dot_peak)();
+
   const FormatKernels* (*format)(std::uint32_t wtype);
 };
 
