@@ -60,13 +60,14 @@ HZ_FN void q8_scores(const std::byte* page_k, int head_dim, const QuantizedQuery
   for (int v = 0; v < kKeyVecs; ++v) {
     V acc = set1(0.0f);
     for (int b = 0; b < head_dim / 32; ++b) {
-      auto dot = Dot<255>::start(-128 * (q.sums[2 * b] + q.sums[2 * b + 1]));
+      const int32_t start = -128 * (q.sums[2 * b] + q.sums[2 * b + 1]);
+      auto dot = Dot<255>::start(start);
       const uint8_t* w = codes + (size_t)b * 32 * kPage + v * kLanes * 4;
       const int8_t* x = q.codes + 32 * b;
 #define HZ_STEP(i) dot.template step<i>(load_codes(w + (i) * kPage * 4), x + 4 * (i));
       HZ_STEP(0) HZ_STEP(1) HZ_STEP(2) HZ_STEP(3) HZ_STEP(4) HZ_STEP(5) HZ_STEP(6) HZ_STEP(7)
 #undef HZ_STEP
-      acc = fma(to_float(dot.finish()), mul(load_half(scales + b * kPage + v * kLanes), set1(q.scales[b])), acc);
+      acc = fma(to_float(dot.finish(start)), mul(load_half(scales + b * kPage + v * kLanes), set1(q.scales[b])), acc);
     }
     store(s + v * kLanes, acc);
   }

@@ -22,10 +22,11 @@ HZ_FN void panel_group(const LaneBytes<W>& head, int j, const uint8_t* group, in
   using D = Dot<top>;
   D a[T], b[T];
   constexpr bool kHalves = W::kSub || W::kStep == 16;
+  int32_t first[T], second[T];
   for (int t = 0; t < T; ++t) {
     const int32_t* s = x[t].sums + k / 16;
-    a[t] = D::start(W::kLow * (kHalves ? s[0] : s[0] + s[1]));
-    b[t] = D::start(kHalves ? W::kLow * s[1] : 0);
+    a[t] = D::start(first[t] = W::kLow * (kHalves ? s[0] : s[0] + s[1]));
+    b[t] = D::start(second[t] = kHalves ? W::kLow * s[1] : 0);
   }
   panel_steps<W, 0, 4, 0, T>(a, group, row, codes, k);
   panel_steps<W, 4, 8, 4, T>(b, group, row, codes, k);
@@ -33,13 +34,13 @@ HZ_FN void panel_group(const LaneBytes<W>& head, int j, const uint8_t* group, in
     const auto s0 = W::scales_of(head, 2 * j), s1 = W::scales_of(head, 2 * j + 1);
     for (int t = 0; t < T; ++t) {
       const V dx = set1(x[t].scales[k / 32]);
-      sum[t] = fma(to_float(a[t].finish()), mul(s0.dw, dx), sum[t]);
-      sum[t] = fma(to_float(b[t].finish()), mul(s1.dw, dx), sum[t]);
+      sum[t] = fma(to_float(a[t].finish(first[t])), mul(s0.dw, dx), sum[t]);
+      sum[t] = fma(to_float(b[t].finish(second[t])), mul(s1.dw, dx), sum[t]);
     }
   } else {
     const auto s = W::scales_of(head, j);
     for (int t = 0; t < T; ++t) {
-      const VI whole = W::kSub ? add_i(mul_i(a[t].finish(), s.s0.v), mul_i(b[t].finish(), s.s1.v)) : add_i(a[t].finish(), b[t].finish());
+      const VI whole = W::kSub ? add_i(mul_i(a[t].finish(first[t]), s.s0.v), mul_i(b[t].finish(second[t]), s.s1.v)) : add_i(a[t].finish(first[t]), b[t].finish(second[t]));
       const float dx = x[t].scales[k / 32];
       const int32_t* sums = x[t].sums + k / 16;
       sum[t] = fma(to_float(whole), mul(s.dw, set1(dx)), sum[t]);

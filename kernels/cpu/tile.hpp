@@ -9,7 +9,8 @@ inline namespace HZ_UNIT {
 constexpr int kRowGroups = 16 / kLanes;  // vectors of rows in a panel
 
 // Tokens that fit the registers beside their float sums.
-constexpr int kTileTokens = kLanes == 16 ? 12 : kLanes == 8 ? 4 : 2;
+template <int Top>
+constexpr int kTileTokens = kLanes == 16 ? 12 : kLanes == 8 ? (Top > 128 || Top > 16 ? 4 : 6) : 2;
 
 template <int Top, int Begin, int End, class D>
 HZ_FN void dot_steps(D& dot, const uint8_t* codes, const int8_t* x) {
@@ -46,24 +47,25 @@ HZ_FN void int_tile_group(const IntPanel& p, int group, const ActRow* x, int64_t
     const uint8_t* w = p.codes + b * (Kind == kStep16 ? 256 : 512) + row * 4;
     const V dw = load(p.dw + b * 16 + row);
     VI whole[T];
+    int32_t first[T];
     Dot<Top> dot[T];
     if constexpr (kSub) {
       const int32_t* sub = p.sub + b * 64 + row;
-      for (int t = 0; t < T; ++t) dot[t] = Dot<Top>::start(p.low * x[t].sums[2 * act]);
+      for (int t = 0; t < T; ++t) dot[t] = Dot<Top>::start(first[t] = p.low * x[t].sums[2 * act]);
       tile_steps<0, 4, T>(dot, w, codes, k);
       const VI s0 = load_i(sub);
-      for (int t = 0; t < T; ++t) whole[t] = mul_i(dot[t].finish(), s0);
-      for (int t = 0; t < T; ++t) dot[t] = Dot<Top>::start(p.low * x[t].sums[2 * act + 1]);
+      for (int t = 0; t < T; ++t) whole[t] = mul_i(dot[t].finish(first[t]), s0);
+      for (int t = 0; t < T; ++t) dot[t] = Dot<Top>::start(first[t] = p.low * x[t].sums[2 * act + 1]);
       tile_steps<0, 4, T>(dot, w + 256, codes, k + 16);
       const VI s1 = load_i(sub + 16);
-      for (int t = 0; t < T; ++t) whole[t] = add_i(whole[t], mul_i(dot[t].finish(), s1));
+      for (int t = 0; t < T; ++t) whole[t] = add_i(whole[t], mul_i(dot[t].finish(first[t]), s1));
     } else {
       for (int t = 0; t < T; ++t) {
         const int32_t s = Kind == kStep16 ? x[t].sums[k / 16] : x[t].sums[2 * act] + x[t].sums[2 * act + 1];
-        dot[t] = Dot<Top>::start(p.low * s);
+        dot[t] = Dot<Top>::start(first[t] = p.low * s);
       }
       tile_steps<0, kSteps, T>(dot, w, codes, k);
-      for (int t = 0; t < T; ++t) whole[t] = dot[t].finish();
+      for (int t = 0; t < T; ++t) whole[t] = dot[t].finish(first[t]);
     }
     for (int t = 0; t < T; ++t) {
       const V dx = set1(x[t].scales[act]);
@@ -95,8 +97,8 @@ HZ_FN void int_tile_kind(const IntPanel& p, const ActRow* x, int64_t first_block
     for (int g = 0; g < kRowGroups; ++g) int_tile_group<Top, T, Kind>(p, g, x + t, first_block, y + t, carry);
     t += T;
   };
-  while (t + kTileTokens <= tokens) run.template operator()<kTileTokens>();
-  if constexpr (kTileTokens > 4)
+  while (t + kTileTokens<Top> <= tokens) run.template operator()<kTileTokens<Top>>();
+  if constexpr (kTileTokens<Top> > 4)
     while (t + 4 <= tokens) run.template operator()<4>();
   while (t < tokens) run.template operator()<1>();
 }

@@ -110,14 +110,16 @@ HZ_FN void prefetch(const void* p) { _mm_prefetch((const char*)p, _MM_HINT_T0); 
 
 // Pairs of products are summed in int16 for as long as they cannot saturate, then widened.
 // Top above 128 cannot be held by one maddubs at all: the code is split into its two nibbles.
+// The start value joins at the end: registers are short here.
 template <int Top>
 struct Dot {
   static constexpr bool kSplit = Top > 128;
   static constexpr int kNarrow = kSplit ? 8 : 32767 / (2 * 127 * (Top > 0 ? Top : 1));  // maddubs results per int16 sum
+  static constexpr bool kWide = kNarrow < 8;
   static_assert(kNarrow >= 1);
-  __m256i wide, low, high;
+  __m256i low, high, wide;  // high where split, wide where eight results do not fit
 
-  HZ_FN Dot start(int32_t v) { return {_mm256_set1_epi32(v), _mm256_setzero_si256(), _mm256_setzero_si256()}; }
+  HZ_FN Dot start(int32_t) { return {_mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256()}; }
   template <int Step> void step(Codes w, const int8_t* x) {
     int32_t four;
     memcpy(&four, x, 4);
@@ -129,15 +131,20 @@ struct Dot {
     } else {
       const __m256i p = _mm256_maddubs_epi16(w, xv);
       low = Step % kNarrow == 0 ? p : _mm256_add_epi16(low, p);
-      if constexpr (Step % kNarrow == kNarrow - 1) {
+      if constexpr (kWide && Step % kNarrow == kNarrow - 1) {
         wide = _mm256_add_epi32(wide, _mm256_madd_epi16(low, _mm256_set1_epi16(1)));
         low = _mm256_setzero_si256();
+        asm("" : "+x"(wide));
       }
     }
+    // Keeps the sums in registers: left alone, GCC computes all products first and spills them.
+    asm("" : "+x"(low));
+    if constexpr (kSplit) asm("" : "+x"(high));
   }
-  VI finish() const {
-    __m256i r = _mm256_add_epi32(wide, _mm256_madd_epi16(low, _mm256_set1_epi16(1)));
+  VI finish(int32_t start) const {
+    __m256i r = _mm256_add_epi32(_mm256_set1_epi32(start), _mm256_madd_epi16(low, _mm256_set1_epi16(1)));
     if constexpr (kSplit) r = _mm256_add_epi32(r, _mm256_madd_epi16(high, _mm256_set1_epi16(16)));
+    if constexpr (kWide) r = _mm256_add_epi32(r, wide);
     return r;
   }
 };

@@ -97,7 +97,7 @@ struct Dot {
     memcpy(&four, x, 4);
     acc = _mm512_dpbusd_epi32(acc, w, _mm512_set1_epi32(four));
   }
-  VI finish() const { return acc; }
+  VI finish(int32_t) const { return acc; }
 };
 
 }  // namespace HZ_UNIT

@@ -111,7 +111,7 @@ HZ_FN Codes lookup_codes(Codes c, const uint8_t* table) {  // table[16], c < 16 
 HZ_FN VI code_lanes(Codes c) { return (VI)c; }  // the four bytes of a row as one integer
 HZ_FN void prefetch(const void* p) { __builtin_prefetch(p); }
 
-// Exact dot products of four. Top: largest code, which bounds how long a set may stay in narrow integers.
+// Exact dot products of four, from a start value that both start() and finish() are told. Top: largest code, which bounds how long a set may stay in narrow integers.
 template <int Top>
 struct Dot {
   int32_t acc;
@@ -119,7 +119,7 @@ struct Dot {
   template <int Step> void step(Codes w, const int8_t* x) {
     for (int i = 0; i < 4; ++i) acc += (int32_t)((w >> (8 * i)) & 255u) * x[i];
   }
-  VI finish() const { return acc; }
+  VI finish(int32_t) const { return acc; }
 };
 
 }  // namespace HZ_UNIT
