@@ -50,6 +50,7 @@ struct Facts {
   double load_seconds = 0, read_bandwidth = 0;  // bytes per second
   std::int64_t weights = 0;
   std::uint64_t bytes = 0, token_bytes = 0;     // of the file; read for one decoded token
+  std::uint64_t peak_memory = 0;
 };
 
 std::string cpu_name() {
@@ -152,7 +153,7 @@ nlohmann::json record(const Model& model, const ModelArgs& margs, const SpeedArg
       {"n_batch", margs.ubatch}, {"n_ubatch", margs.ubatch}, {"n_threads", margs.threads > 0 ? margs.threads : default_threads()}, {"type_k", margs.kv}, {"type_v", margs.kv},
       {"use_mmap", !margs.no_mmap}, {"n_prompt", m.prompt}, {"n_gen", m.generate}, {"n_depth", args.depth}, {"test_time", f.date}, {"avg_ns", std::llround(ns.mean)},
       {"stddev_ns", std::llround(ns.std)}, {"avg_ts", ts.mean}, {"stddev_ts", ts.std}, {"samples_ns", m.ns}, {"samples_ts", rates(m)},
-      {"load_seconds", f.load_seconds}, {"peak_memory", peak_memory()}, {"bytes_per_token", f.token_bytes}, {"read_bandwidth", f.read_bandwidth}};
+      {"load_seconds", f.load_seconds}, {"peak_memory", f.peak_memory}, {"bytes_per_token", f.token_bytes}, {"read_bandwidth", f.read_bandwidth}};
   if (m.generate > 0) r["bandwidth_share"] = static_cast<double>(f.token_bytes) * ts.mean / f.read_bandwidth;
   return r;
 }
@@ -214,11 +215,15 @@ int run_speed(const ModelArgs& margs, const SpeedArgs& args, Console& console) {
   f.bytes = model.file().total_bytes();
   f.token_bytes = token_bytes(model);
   for (const io::GgufTensor& t : model.file().tensors()) f.weights += t.shape.numel();
-  f.read_bandwidth = read_bandwidth(margs.threads > 0 ? margs.threads : default_threads());
-  nlohmann::json records = nlohmann::json::array();
   const Progress progress = console.progress();
-  if (args.prompt > 0) records.push_back(record(model, margs, args, f, measure(model, margs, args, args.prompt, 0, progress)));
-  if (args.generate > 0) records.push_back(record(model, margs, args, f, measure(model, margs, args, 0, args.generate, progress)));
+  std::vector<Measured> measured;
+  if (args.prompt > 0) measured.push_back(measure(model, margs, args, args.prompt, 0, progress));
+  if (args.generate > 0) measured.push_back(measure(model, margs, args, 0, args.generate, progress));
+  f.peak_memory = peak_memory();
+  trim_host_arena();
+  f.read_bandwidth = read_bandwidth(margs.threads > 0 ? margs.threads : default_threads());  // after the peak: it needs memory of its own
+  nlohmann::json records = nlohmann::json::array();
+  for (const Measured& m : measured) records.push_back(record(model, margs, args, f, m));
   if (args.output == "json") console.print(records.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   else if (args.output == "csv") print_csv(records, console);
   else print_markdown(records, console);

@@ -8,6 +8,7 @@ namespace hz::cpu {
 
 struct FormatKernels {
   bool floating;
+  bool rows_direct;            // matvec_rows is the best way for few tokens without a packed form
   int step;            // weights per fma: 32, or 16
   int low;             // value of code 0 in an expanded panel
   std::int64_t packed_unit;    // weights per packed block along k; 0: the format has no packed form

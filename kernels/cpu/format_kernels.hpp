@@ -36,29 +36,32 @@ HZ_FN void put_scales(IntPanel& p, int64_t b, int r, const quant::GroupScales& g
   }
 }
 
+// One group of one row into its place in a panel.
+template <class W>
+HZ_FN void expand_group(const typename W::Block& block, int j, int r, int64_t b, IntPanel& p) {
+  constexpr int step = W::kStep;
+  int8_t codes[step];
+  uint8_t shifted[step];
+  W::codes(block, j, codes);
+  for (int i = 0; i < step; ++i) shifted[i] = (uint8_t)(codes[i] - W::kLow);
+  uint8_t* to = p.codes + b * step * 16 + r * 4;
+  for (int v = 0; v < step / 4; ++v) memcpy(to + v * 64, shifted + 4 * v, 4);
+  put_scales<W>(p, b, r, W::scales(block, j));
+}
+
 template <class W>
 static void expand(const std::byte* rows, size_t stride, int count, int64_t k0, int64_t k1, IntPanel& p) {
-  constexpr int step = W::kStep;
   p.low = W::kLow;
-  p.blocks = (k1 - k0) / step;
-  for (int r = 0; r < 16; ++r)
-    for (int64_t b = 0; b < p.blocks; ++b) {
-      int8_t codes[step];
-      quant::GroupScales g{};
-      const int64_t k = k0 + b * step;
-      if (r < count) {
-        const auto& block = *block_at<W>(rows, stride, r, k);
-        const int j = (int)(k % W::kElems) / step;
-        W::codes(block, j, codes);
-        g = W::scales(block, j);
-      } else {
-        memset(codes, 0, sizeof codes);
-        g.dw = 0.0f;
-      }
-      uint8_t* to = p.codes + b * step * 16 + r * 4;
-      for (int i = 0; i < step; ++i) to[(i / 4) * 64 + i % 4] = (uint8_t)(codes[i] - W::kLow);
-      put_scales<W>(p, b, r, g);
-    }
+  p.blocks = (k1 - k0) / W::kStep;
+  for (int r = 0; r < count; ++r) {
+    const auto* block = block_at<W>(rows, stride, r, k0);
+    for (int64_t b = 0; b < p.blocks; b += Traits<W>::kGroups, ++block)
+      for (int j = 0; j < Traits<W>::kGroups; ++j) expand_group<W>(*block, j, r, b + j, p);
+  }
+  const typename W::Block zero{};
+  for (int r = count; r < 16; ++r)  // rows that are not there: weights of a zero block, results thrown away
+    for (int64_t b = 0; b < p.blocks; b += Traits<W>::kGroups)
+      for (int j = 0; j < Traits<W>::kGroups; ++j) expand_group<W>(zero, j, r, b + j, p);
 }
 
 template <class W>
@@ -122,6 +125,7 @@ template <class W>
 constexpr FormatKernels make_format() {
   FormatKernels f{};
   f.floating = W::kFloating;
+  f.rows_direct = kLanes == 1;
   f.expand_float = &expand_float<W>;
   if constexpr (!W::kFloating) {
     f.step = W::kStep;

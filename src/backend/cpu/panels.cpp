@@ -5,9 +5,10 @@
 
 namespace hz::cpu {
 
+// The layout is the same for every instruction set; another backend's form of the tensor is not ours to read (null).
 const Panels* panels_of(const QTensor& w, const FormatKernels& kernels, int threads) {
   if (kernels.packed_unit == 0 || w.rows() < 16) return nullptr;
-  return static_cast<const Panels*>(w.packed([&](const QTensor& q) -> std::unique_ptr<PackedForm> {
+  return dynamic_cast<const Panels*>(w.packed([&](const QTensor& q) -> std::unique_ptr<PackedForm> {
     auto p = std::make_unique<Panels>();
     const std::int64_t count = (q.rows() + 15) / 16;
     p->panel_bytes = kernels.packed_bytes * static_cast<std::size_t>(q.cols() / kernels.packed_unit);

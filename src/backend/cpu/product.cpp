@@ -48,7 +48,7 @@ Scratch& scratch() {
 }  // namespace
 
 bool Product::direct() const {
-  if (integer()) return tokens() <= kFewTokens;
+  if (integer()) return tokens() <= kFewTokens && (w_.panels != nullptr || w_.kernels->rows_direct);
   return tokens() == 1 && w_.kernels->floating && w_.panels != nullptr;
 }
 
