@@ -17,17 +17,17 @@ namespace {
 
 constexpr std::size_t kAlign = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-constexpr int kClasses = 64 * 4;
+constexpr int kClasses = 64 * 16;
 
-// Four classes per power of two: at most 25 % of a block is unused.
+// Sixteen classes per power of two: at most a sixteenth of a block is unused.
 std::size_t class_size(std::size_t bytes) {
   const std::size_t least = bytes < 256 ? 256 : bytes;
-  const std::size_t step = std::bit_floor(least) / 4;
+  const std::size_t step = std::bit_floor(least) / 16;
   return (least + step - 1) / step * step;
 }
 int class_index(std::size_t size) {
   const int top = static_cast<int>(std::bit_width(size)) - 1;
-  return top * 4 + static_cast<int>((size >> (top - 2)) & 3u);
+  return top * 16 + static_cast<int>((size >> (top - 4)) & 15u);
 }
 
 struct Arena {

@@ -53,21 +53,13 @@ class Binder {
     if (!(shape == wanted)) wrong(t, wanted);
     if (!quant::info(t.type).weight) throw Error(ErrorKind::bad_file, name + " has type " + std::string(name_of(t.type)) + ", which is no weight type", where());
     used_.insert(name);
-    const QTensor q = file_.tensor(name);
-    return QTensor(name, shape, t.type, std::make_shared<Storage>(storage_of(q)), 0);
+    return file_.tensor(name).with_shape(shape);
   }
 
   static Shape drop_first(const Shape& s) {
     Shape r;
     for (int i = 1; i < s.rank(); ++i) r.push_back(s[i]);
     return r;
-  }
-  static Storage storage_of(const QTensor& q) {
-    Storage s;
-    s.data = const_cast<std::byte*>(q.bytes().data());
-    s.bytes = q.nbytes();
-    s.owner = std::make_shared<QTensor>(q);
-    return s;
   }
   const io::GgufTensor& require(const std::string& name) const {
     const io::GgufTensor* t = file_.find(name);

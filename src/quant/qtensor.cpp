@@ -24,6 +24,11 @@ QTensor::QTensor(std::string name, const Shape& shape, WType type, std::shared_p
                                          std::to_string(end.or_max()) + " bytes, the storage has " + std::to_string(body_->storage->bytes));
 }
 
+QTensor QTensor::with_shape(const Shape& shape) const {
+  if (shape.back() != cols() || shape.numel() != body_->shape.numel()) throw Error(ErrorKind::usage, name() + ": " + to_string(body_->shape) + " cannot be seen as " + to_string(shape));
+  return {name(), shape, wtype(), body_->storage, body_->offset};
+}
+
 QTensor QTensor::expert(std::int64_t i) const {
   if (shape().rank() != 3 || i < 0 || i >= shape()[0])
     throw Error(ErrorKind::usage, name() + ": no expert " + std::to_string(i) + " in " + to_string(shape()));

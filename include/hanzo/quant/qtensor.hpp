@@ -33,6 +33,8 @@ class QTensor {
   std::size_t nbytes() const { return body_->row_bytes * static_cast<std::size_t>(rows()); }
   std::span<const std::byte> bytes() const { return {body_->storage->data + body_->offset, nbytes()}; }
   const std::byte* row(std::int64_t i) const { return bytes().data() + static_cast<std::size_t>(i) * row_bytes(); }
+  // The same rows under another shape of as many elements and the same row length; shares the bytes.
+  QTensor with_shape(const Shape& shape) const;
   // One expert of a rank-3 tensor as [out, in]; shares the bytes but not the packed form.
   QTensor expert(std::int64_t i) const;
 
