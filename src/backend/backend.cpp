@@ -33,6 +33,29 @@ void Backend::kv_write(const KvBatch&, const Tensor&, const Tensor&) { missing("
 void Backend::attention(const AttentionArgs&, const Tensor&, int, Tensor&) { missing("attention"); }
 bool Backend::all_finite(const Tensor&) { missing("all_finite"); }
 
+void Backend::add_norm_quantize(const Tensor& a, const Tensor* b, const NormArgs& norm, Tensor* sum, Tensor* y, QAct* q) {
+  if (b != nullptr) add(a, *b, *sum);
+  const Tensor& x = b != nullptr ? *sum : a;
+  Tensor own = y != nullptr ? Tensor() : Tensor::empty(x.shape(), DType::f32, x.device());
+  Tensor& out = y != nullptr ? *y : own;
+  const Tensor none;
+  if (norm.kind == NormKind::rms) rms_norm(x, norm.w ? *norm.w : none, norm.eps, out);
+  else layer_norm(x, norm.w ? *norm.w : none, norm.b ? *norm.b : none, norm.eps, out);
+  if (q != nullptr) quantize(out, *q);
+}
+
+void Backend::glu_quantize(Unary kind, const Tensor& gate, const Tensor& up, Tensor* y, QAct* q) {
+  Tensor own = y != nullptr ? Tensor() : Tensor::empty(gate.shape(), DType::f32, gate.device());
+  Tensor& out = y != nullptr ? *y : own;
+  glu(kind, gate, up, out);
+  if (q != nullptr) quantize(out, *q);
+}
+
+void Backend::attention_quantize(const AttentionArgs& args, const Tensor& q, int heads, Tensor& out, QAct& quantized) {
+  attention(args, q, heads, out);
+  quantize(out, quantized);
+}
+
 std::shared_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options) {
   std::string known;
   for (const BackendEntry& b : kBackends) {

@@ -2,6 +2,7 @@
 #include "src/model/decoder.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include "hanzo/nn/moe.hpp"
 
@@ -22,6 +23,20 @@ Tensor pick_rows(const Tensor& x, std::span<const std::int32_t> rows) {
 
 Tensor Decoder::norm(const NormWeights& w, const Tensor& x) const {
   return arch->norm.kind == Norm::rms ? rms_norm(x, w.weight, hparams.norm_eps) : layer_norm(x, w.weight, w.bias, hparams.norm_eps);
+}
+
+NormArgs Decoder::norm_args(const NormWeights& w) const {
+  return {arch->norm.kind == Norm::rms ? NormKind::rms : NormKind::layer, &w.weight, &w.bias, hparams.norm_eps};
+}
+
+nn::Wanted Decoder::attention_wants(const LayerWeights& w) const { return nn::wanted_by({&w.q, &w.k, &w.v}, activations); }
+
+nn::Wanted Decoder::mlp_wants(const LayerWeights& w) const {
+  if (w.router.defined()) {
+    const bool codes = activations == nn::Activations::int8 && !quant::info(w.gate_experts.wtype()).floating;
+    return {true, codes};
+  }
+  return w.gate.defined() ? nn::wanted_by({&w.gate, &w.up}, activations) : nn::wanted_by({&w.up}, activations);
 }
 
 Tensor Decoder::attention(const LayerWeights& w, std::size_t layer, const nn::Activation& x, const Batch& batch) const {
@@ -48,7 +63,7 @@ Tensor Decoder::attention(const LayerWeights& w, std::size_t layer, const nn::Ac
   args.softcap = h.attention_softcap;
   args.window = sliding ? h.window : 0;
   kv_write(args.kv, k, v);
-  return nn::apply(w.output, nn::Activation(hz::attention(args, q, h.heads)), activations);
+  return nn::apply(w.output, nn::attention_stage(args, q, h.heads, nn::wanted_by({&w.output}, activations)), activations);
 }
 
 Tensor Decoder::experts(const LayerWeights& w, const nn::Activation& x) const {
@@ -64,7 +79,7 @@ Tensor Decoder::mlp(const LayerWeights& w, const nn::Activation& x) const {
   if (w.router.defined()) return experts(w, x);
   if (w.gate.defined()) {
     auto gu = nn::apply({&w.gate, &w.up}, x, activations);
-    return nn::apply(w.down, nn::Activation(glu(gate_function(arch->mlp.kind), gu[0], gu[1])), activations);
+    return nn::apply(w.down, nn::glu_stage(gate_function(arch->mlp.kind), gu[0], gu[1], nn::wanted_by({&w.down}, activations)), activations);
   }
   const Unary f = arch->mlp.kind == Mlp::gelu_erf ? Unary::gelu_erf : Unary::gelu_tanh;
   return nn::apply(w.down, nn::Activation(unary(f, nn::apply(w.up, x, activations))), activations);
@@ -83,15 +98,27 @@ Tensor Decoder::forward(const Batch& batch) const {
   Tensor x = embed(weights.embedding, batch.ids, device);
   if (hparams.embed_scale != 1.0f) x = scale(x, hparams.embed_scale);
   probe(x, batch, "the embedding");
+  const bool pre = arch->norm.place != NormPlace::post, post = arch->norm.place != NormPlace::pre;
+  // The residual addition belongs to the stage of the norm that follows it: `delta` waits for that.
+  Tensor delta;
+  const auto normed = [&](const NormWeights& w, nn::Wanted wanted) {
+    const Tensor d = std::exchange(delta, Tensor());
+    if (pre) return nn::norm_stage(x, d.defined() ? &d : nullptr, norm_args(w), wanted);
+    if (d.defined()) x = add(x, d);
+    return nn::Activation(x);
+  };
   for (std::size_t i = 0; i < weights.layers.size(); ++i) {
     const LayerWeights& w = weights.layers[i];
-    const bool pre = arch->norm.place != NormPlace::post, post = arch->norm.place != NormPlace::pre;
-    Tensor a = attention(w, i, nn::Activation(pre ? norm(w.attn_norm, x) : x), batch);
-    x = add(x, post ? norm(w.attn_post_norm, a) : a);
-    Tensor m = mlp(w, nn::Activation(pre ? norm(w.ffn_norm, x) : x));
-    x = add(x, post ? norm(w.ffn_post_norm, m) : m);
-    probe(x, batch, "layer " + std::to_string(i));
+    const Tensor a = attention(w, i, normed(w.attn_norm, attention_wants(w)), batch);
+    delta = post ? norm(w.attn_post_norm, a) : a;
+    const Tensor m = mlp(w, normed(w.ffn_norm, mlp_wants(w)));
+    delta = post ? norm(w.ffn_post_norm, m) : m;
+    if (batch.probe) {
+      x = add(x, std::exchange(delta, Tensor()));
+      probe(x, batch, "layer " + std::to_string(i));
+    }
   }
+  if (delta.defined()) x = add(x, delta);
   if (batch.logit_rows.empty()) return {};
   if (static_cast<std::int64_t>(batch.logit_rows.size()) != x.rows()) x = pick_rows(x, batch.logit_rows);
   Tensor logits = nn::apply(weights.head, nn::Activation(norm(weights.output_norm, x)), activations);

@@ -28,6 +28,10 @@ struct Decoder {
 
  private:
   Tensor norm(const NormWeights& w, const Tensor& x) const;
+  NormArgs norm_args(const NormWeights& w) const;
+  // What a layer's attention and mlp read of their normed input.
+  nn::Wanted attention_wants(const LayerWeights& w) const;
+  nn::Wanted mlp_wants(const LayerWeights& w) const;
   Tensor attention(const LayerWeights& w, std::size_t layer, const nn::Activation& x, const Batch& batch) const;
   Tensor mlp(const LayerWeights& w, const nn::Activation& x) const;
   Tensor experts(const LayerWeights& w, const nn::Activation& x) const;

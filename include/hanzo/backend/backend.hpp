@@ -50,6 +50,15 @@ struct AttentionArgs {
   const Tensor* slopes = nullptr;   // F32 [heads], ALiBi
 };
 
+// A norm of the last axis; w and b may be undefined.
+enum class NormKind : int { rms, layer };
+struct NormArgs {
+  NormKind kind = NormKind::rms;
+  const Tensor* w = nullptr;
+  const Tensor* b = nullptr;
+  float eps = 0;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -74,6 +83,12 @@ class Backend {
   virtual void layer_norm(const Tensor& x, const Tensor& w, const Tensor& b, float eps, Tensor& out);
   virtual void softmax(const Tensor& x, Tensor& out);
   virtual void quantize(const Tensor& x, QAct& out);
+  // fused stages; each equals its parts bit for bit, and is them where a backend has nothing better. Outputs that are
+  // null are not wanted.
+  // sum = a + b; y = norm(sum); q = quantize(y). b may be null: then a itself is normed and sum is not written.
+  virtual void add_norm_quantize(const Tensor& a, const Tensor* b, const NormArgs& norm, Tensor* sum, Tensor* y, QAct* q);
+  // y = f(gate) * up; q = quantize(y)
+  virtual void glu_quantize(Unary kind, const Tensor& gate, const Tensor& up, Tensor* y, QAct* q);
   // products
   virtual void linear(std::span<const LinearJob> jobs);
   virtual void expert_linear(const ExpertJob& job);
@@ -83,6 +98,8 @@ class Backend {
   virtual std::size_t kv_layer_bytes(const KvLayout& layout) const;
   virtual void kv_write(const KvBatch& kv, const Tensor& k, const Tensor& v);
   virtual void attention(const AttentionArgs& args, const Tensor& q, int heads, Tensor& out);
+  // out = attention; quantized = quantize(out)
+  virtual void attention_quantize(const AttentionArgs& args, const Tensor& q, int heads, Tensor& out, QAct& quantized);
   // true when every element is finite
   virtual bool all_finite(const Tensor& x);
 

@@ -49,12 +49,13 @@ void CpuBackend::kv_write(const KvBatch& kv, const Tensor& k, const Tensor& v) {
     throw Error(ErrorKind::numeric, "K or V at position " + std::to_string(bad) + " does not fit a half-precision cache", "", "use --kv f32");
 }
 
-void CpuBackend::attention(const AttentionArgs& args, const Tensor& q, int heads, Tensor& out) {
+void CpuBackend::attend(const AttentionArgs& args, const Tensor& q, int heads, Tensor& out, QAct* quantized) {
   const IeeeMode mode;
   const KvLayout& l = args.kv.layout;
   const int group = heads / l.heads;
   const std::size_t kb = k_bytes(l), head_bytes = kb + v_bytes(l);
   constexpr std::int64_t kTile = 8;  // tokens of one work item
+  const bool in_place = quantized != nullptr && group * l.value_dim % 32 == 0;
 
   struct Item {
     const KvSegment* seg;
@@ -85,16 +86,18 @@ void CpuBackend::attention(const AttentionArgs& args, const Tensor& q, int heads
       AttendArgs a{l.kind, l.head_dim, l.value_dim, args.scale, args.softcap, nullptr, seg.pages, 0, 0};
       a.k_offset = args.kv.layer_offset + static_cast<std::size_t>(item.kv_head) * head_bytes;
       a.v_offset = a.k_offset + kb;
-      if (args.sinks == nullptr) {
-        kernels_.attend(a, queries.data(), static_cast<int>(queries.size()));
-        continue;
-      }
-      for (std::size_t i = 0; i < queries.size(); ++i) {  // one sink a head
+      if (args.sinks == nullptr) kernels_.attend(a, queries.data(), static_cast<int>(queries.size()));
+      for (std::size_t i = 0; args.sinks != nullptr && i < queries.size(); ++i) {  // one sink a head
         a.sink = args.sinks->data<float>() + item.kv_head * group + static_cast<int>(i) % group;
         kernels_.attend(a, &queries[i], 1);
       }
+      // The heads of one item are neighbours in the row: groups of 32 within them are whole.
+      const std::int64_t width = static_cast<std::int64_t>(group) * l.value_dim, column = item.kv_head * width;
+      for (std::int64_t t = item.token; in_place && t < std::min(seg.count, item.token + kTile); ++t)
+        quantize_row(out.data<float>() + (seg.row + t) * out.cols() + column, width, *quantized, seg.row + t, column);
     }
   });
+  if (quantized != nullptr && !in_place) quantize(out, *quantized);
 }
 
 }  // namespace hz::cpu

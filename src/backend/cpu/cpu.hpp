@@ -32,16 +32,23 @@ class CpuBackend final : public Backend {
   bool all_finite(const Tensor& x) override;
   void rope(Rope kind, const Tensor& x, std::span<const std::int32_t> positions, const Tensor& table, int heads, Tensor& out) override;
 
+  void add_norm_quantize(const Tensor& a, const Tensor* b, const NormArgs& norm, Tensor* sum, Tensor* y, QAct* q) override;
+  void glu_quantize(Unary kind, const Tensor& gate, const Tensor& up, Tensor* y, QAct* q) override;
   void linear(std::span<const LinearJob> jobs) override;
   void expert_linear(const ExpertJob& job) override;
 
   std::size_t kv_layer_bytes(const KvLayout& layout) const override;
   void kv_write(const KvBatch& kv, const Tensor& k, const Tensor& v) override;
-  void attention(const AttentionArgs& args, const Tensor& q, int heads, Tensor& out) override;
+  void attention(const AttentionArgs& args, const Tensor& q, int heads, Tensor& out) override { attend(args, q, heads, out, nullptr); }
+  void attention_quantize(const AttentionArgs& args, const Tensor& q, int heads, Tensor& out, QAct& quantized) override { attend(args, q, heads, out, &quantized); }
 
  private:
   // body(row) for every row, in parallel when `work` (elements in all) is worth the pool.
   void for_rows(std::int64_t rows, std::int64_t work, FunctionRef<void(std::int64_t)> body) const;
+
+  // quantized may be null.
+  void attend(const AttentionArgs& args, const Tensor& q, int heads, Tensor& out, QAct* quantized);
+  void quantize_row(const float* x, std::int64_t n, QAct& out, std::int64_t row, std::int64_t column = 0) const;
 
   const CpuKernels& kernels_;
   int threads_;

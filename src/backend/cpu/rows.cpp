@@ -75,11 +75,43 @@ void CpuBackend::softmax(const Tensor& x, Tensor& out) {
   });
 }
 
+// `n` elements of a row from `column` on, a multiple of 32.
+void CpuBackend::quantize_row(const float* x, std::int64_t n, QAct& out, std::int64_t i, std::int64_t column) const {
+  const std::int64_t at = i * out.cols() + column;
+  kernels_.quantize(x, n, out.codes.data<std::int8_t>() + at, out.scales.data<float>() + at / 32, out.sums.data<std::int32_t>() + at / 16);
+}
+
 void CpuBackend::quantize(const Tensor& x, QAct& out) {
-  const std::int64_t n = x.cols();
-  for_rows(x.rows(), x.numel(), [&](std::int64_t i) {
-    kernels_.quantize(row(x, i), n, out.codes.data<std::int8_t>() + i * n, out.scales.data<float>() + i * (n / 32),
-                      out.sums.data<std::int32_t>() + i * (n / 16));
+  for_rows(x.rows(), x.numel(), [&](std::int64_t i) { quantize_row(row(x, i), x.cols(), out, i); });
+}
+
+void CpuBackend::add_norm_quantize(const Tensor& a, const Tensor* b, const NormArgs& norm, Tensor* sum, Tensor* y, QAct* q) {
+  const std::int64_t n = a.cols();
+  const float* w = norm.w && norm.w->defined() ? norm.w->data<float>() : nullptr;
+  const float* bias = norm.b && norm.b->defined() ? norm.b->data<float>() : nullptr;
+  for_rows(a.rows(), 3 * a.numel(), [&](std::int64_t i) {
+    const float* x = row(a, i);
+    if (b != nullptr) {
+      kernels_.add(x, row(*b, i), n, row(*sum, i));
+      x = row(*sum, i);
+    }
+    thread_local std::vector<float> own;
+    own.resize(static_cast<std::size_t>(n));
+    float* out = y != nullptr ? row(*y, i) : own.data();
+    if (norm.kind == NormKind::rms) kernels_.rms_norm(x, w, n, norm.eps, out);
+    else kernels_.layer_norm(x, w, bias, n, norm.eps, out);
+    if (q != nullptr) quantize_row(out, n, *q, i);
+  });
+}
+
+void CpuBackend::glu_quantize(Unary kind, const Tensor& gate, const Tensor& up, Tensor* y, QAct* q) {
+  const std::int64_t n = gate.cols();
+  for_rows(gate.rows(), 8 * gate.numel(), [&](std::int64_t i) {
+    thread_local std::vector<float> own;
+    own.resize(static_cast<std::size_t>(n));
+    float* out = y != nullptr ? row(*y, i) : own.data();
+    kernels_.glu(kind, row(gate, i), row(up, i), n, out);
+    if (q != nullptr) quantize_row(out, n, *q, i);
   });
 }
 
