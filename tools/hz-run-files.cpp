@@ -31,7 +31,7 @@ json array_json(const io::Array& a, std::size_t limit) {
       [&](const auto& list) {
         json out = json::array();
         for (std::size_t i = 0; i < std::min(limit, list.size()); ++i) {
-          if constexpr (std::is_same_v<std::decay_t<decltype(list)>, std::vector<io::Value>>) out.push_back(scalar_json(list[i]));
+          if constexpr (std::is_same_v<std::decay_t<decltype(list)>, io::ValueList>) out.push_back(scalar_json(list[i]));
           else if constexpr (std::is_same_v<std::decay_t<decltype(list)>, std::vector<bool>>) out.push_back(static_cast<bool>(list[i]));
           else out.push_back(list[i]);
         }

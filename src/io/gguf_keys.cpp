@@ -103,7 +103,7 @@ Array read_array(Cursor& c) {
     }
     case ValueType::array: break;
   }
-  std::vector<Value> v;
+  ValueList v;
   v.reserve(n);
   for (std::uint64_t i = 0; i < n; ++i) v.push_back(read_value(c, ValueType::array));
   return v;

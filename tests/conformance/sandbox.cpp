@@ -40,8 +40,8 @@ void put(int fd, std::string s) {
   if (memory_limits_apply()) {
     const rlimit space{limits.address_space, limits.address_space};
     ::setrlimit(RLIMIT_AS, &space);
-    for (const int s : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV}) ::signal(s, SIG_DFL);  // the parent's handlers are not for us
   }
+  for (const int s : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV}) ::signal(s, SIG_DFL);  // the parent's handlers are not for us
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   const std::uint64_t before = peak_rss();

@@ -32,7 +32,7 @@ GgufWriter small_model(float value = 1) {
   GgufWriter w;
   w.metadata().set("general.architecture", {std::string("test")});
   w.metadata().set("tokens", {Array{std::vector<std::string>{"a", "a token too long for the small string", "c"}}});
-  w.metadata().set("nested", {Array{std::vector<Value>{{Array{std::vector<std::int32_t>{1, 2}}}}}});
+  w.metadata().set("nested", {Array{ValueList{{Array{std::vector<std::int32_t>{1, 2}}}}}});
   const std::vector<float> values(64, value);
   for (const char* name : {"one.weight", "two.weight", "three.weight"}) w.add(name, Tensor::from(values, Shape{2, 32}));
   return w;

@@ -17,7 +17,7 @@ namespace {
 
 Value nested(int depth) {
   if (depth == 1) return {Array{std::vector<std::int32_t>{1, 2, 3}}};
-  return {Array{std::vector<Value>{nested(depth - 1)}}};
+  return {Array{ValueList{nested(depth - 1)}}};
 }
 
 Metadata all_types() {
@@ -55,9 +55,9 @@ bool same(const Value& a, const Value& b);
 bool same(const Array& a, const Array& b) {
   if (a.index() != b.index()) return false;
   return std::visit(
-      [&]<class T>(const std::vector<T>& v) {
-        const auto& w = std::get<std::vector<T>>(b);
-        if constexpr (std::is_same_v<T, Value>)
+      [&]<class List>(const List& v) {
+        const auto& w = std::get<List>(b);
+        if constexpr (std::is_same_v<List, ValueList>)
           return std::equal(v.begin(), v.end(), w.begin(), w.end(), [](const Value& x, const Value& y) { return same(x, y); });
         else return v == w;
       },

@@ -3,6 +3,7 @@
 #include "hanzo/io/metadata.hpp"
 
 #include "tests/catch.hpp"
+#include "tests/faults.hpp"
 #include "tests/io/raw_gguf.hpp"
 
 using namespace hz;
@@ -76,4 +77,16 @@ TEST_CASE("metadata keeps the order of first insertion through replacing and era
   CHECK(m.require<std::string>("d") == "d");
   CHECK_FALSE(m.contains("c"));
   CHECK(error_of([] { Metadata({{"x", {true}}, {"y", {true}}, {"x", {false}}}, "f"); }).find("the key x occurs twice | f") == 0);
+}
+
+TEST_CASE("copying metadata without enough memory throws and harms nothing") {
+  Metadata m;
+  m.set("a", {Array{std::vector<std::string>{"a text too long for the small string", "b"}}});
+  m.set("b", {Array{ValueList{{Array{std::vector<std::int32_t>{1, 2}}}, {Array{std::vector<double>{1.5}}}}}});
+  m.set("c", {std::string("another text too long for the small string")});
+  const auto met = test::with_each_allocation_failing([&] { const Metadata copy = m; }, [](const test::Attempt& a) {
+    CHECK(a.failed == a.fired);
+    CHECK(a.leaked == 0);
+  });
+  CHECK(met >= 8);
 }

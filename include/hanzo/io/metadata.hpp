@@ -19,10 +19,16 @@ enum class ValueType : std::uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean,
 std::string_view name_of(ValueType t);
 
 struct Value;
+// The elements of an array of arrays: a class of its own, since libstdc++ 12 takes a variant of nothing but vectors for
+// one that always holds a value, and reads past its table of destructors when copying one throws.
+struct ValueList : std::vector<Value> {
+  using std::vector<Value>::vector;
+  ValueList(std::vector<Value> values);  // NOLINT(google-explicit-constructor)
+};
 // A flat array; nested arrays are kept as elements of type array.
 using Array = std::variant<std::vector<std::uint8_t>, std::vector<std::int8_t>, std::vector<std::uint16_t>,
                            std::vector<std::int16_t>, std::vector<std::uint32_t>, std::vector<std::int32_t>,
-                           std::vector<float>, std::vector<bool>, std::vector<std::string>, std::vector<Value>,
+                           std::vector<float>, std::vector<bool>, std::vector<std::string>, ValueList,
                            std::vector<std::uint64_t>, std::vector<std::int64_t>, std::vector<double>>;
 struct Value {
   std::variant<std::uint8_t, std::int8_t, std::uint16_t, std::int16_t, std::uint32_t, std::int32_t, float, bool,
@@ -30,6 +36,7 @@ struct Value {
       data;
   ValueType type() const { return static_cast<ValueType>(data.index()); }
 };
+inline ValueList::ValueList(std::vector<Value> values) : std::vector<Value>(std::move(values)) {}
 
 class Metadata {
  public:
