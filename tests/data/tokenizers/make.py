@@ -2,7 +2,8 @@
 """Makes the small tokenizers beside this file and what Hugging Face's library says of some texts.
 
 Needs `pip install tokenizers==0.23.3`. Everything is trained on the sentences below, which were written for this
-project. Writes NAME.json (a tokenizer), cases.json (ids and decoded text) and splits.json (pre-tokenizer pieces)."""
+project. Writes NAME.json (a tokenizer), cases.json (ids and decoded text) and splits.json (pre-tokenizer pieces).
+Training is not reproducible to the last token: cases.json belongs to the NAME.json of the same run."""
 import json
 import pathlib
 
@@ -83,12 +84,15 @@ def make():
     t = out["qwen"] = byte_level([split(QWEN2)], normalizers.NFC())
     t.add_tokens([AddedToken("camel", single_word=True), AddedToken("XML", normalized=False)])
     t.add_special_tokens([AddedToken("[MASK]", lstrip=True), AddedToken("<|end|>", rstrip=True)])
-    bytes_256 = [f"<0x{b:02X}>" for b in range(256)]
-    t = out["gemma"] = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
+    t = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
     t.normalizer = normalizers.Replace(" ", "▁")
     t.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
-    t.train_from_iterator(CORPUS, trainers.BpeTrainer(vocab_size=520, special_tokens=["<unk>", "<s>", "</s>", *bytes_256], show_progress=False))
+    t.train_from_iterator(CORPUS, trainers.BpeTrainer(vocab_size=260, special_tokens=["<unk>", "<s>", "</s>"], show_progress=False))
     t.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+    with_bytes = json.loads(t.to_str())
+    vocab = with_bytes["model"]["vocab"]
+    vocab.update({f"<0x{b:02X}>": len(vocab) + b for b in range(256)})
+    out["gemma"] = Tokenizer.from_str(json.dumps(with_bytes))
     t = out["metaspace"] = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True))
     t.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
     t.train_from_iterator([s[:40] for s in CORPUS], trainers.BpeTrainer(vocab_size=300, special_tokens=["<unk>", "<s>"], show_progress=False))
