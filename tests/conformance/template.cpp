@@ -67,15 +67,15 @@ class Runner {
       const std::string got = text::ChatTemplate::parse(source, name).render(input).text;
       if (fails) return report_.fail(name, "an error: " + wanted.at("error").at("message").get<std::string>(), "text: " + around(got, 0));
       if (got == expect) return report_.pass(name);
-      const auto at = static_cast<std::size_t>(
-          std::mismatch(got.begin(), got.end(), expect.begin(), expect.end()).first - got.begin());
+      const auto at = static_cast<std::size_t>(std::mismatch(got.begin(), got.end(), expect.begin(), expect.end()).first - got.begin());
       report_.fail(name, around(expect, at), around(got, at) + fmt::format(" (differs at byte {})", at));
     } catch (const Error& e) {
       if (e.kind() == ErrorKind::unsupported && !fails) return report_.skip(name, e.what());
       if (!fails) return report_.fail(name, "text", fmt::format("error: {} ({})", e.what(), e.where()));
       const Json& error = wanted.at("error");
       const auto message = error.at("message").get<std::string>();
-      if (error.at("kind") == "raise_exception" && message != e.what()) return report_.fail(name, "the template's message: " + message, e.what());
+      if (error.at("kind") == "raise_exception" && message != e.what())
+        return report_.fail(name, "the template's message: " + message, e.what());
       if (e.where().find("line ") == std::string::npos) return report_.fail(name, "an error that names a line", e.where());
       report_.pass(name);
     }

@@ -16,9 +16,9 @@ namespace hz::text {
 
 // Bounds of one render. Exceeding any is an Error(failed) that says which.
 struct TemplateLimits {
-  std::uint64_t steps = 1'000'000;         // about one per expression, loop round, or 64 bytes of text handled
-  std::uint64_t steps_per_message = 4000;  // more of them for long conversations
-  std::size_t live_bytes = std::size_t{32} << 20;    // values alive at one time
+  std::uint64_t steps = 1'000'000;                 // about one per expression, loop round, or 64 bytes of text handled
+  std::uint64_t steps_per_message = 4000;          // more of them for long conversations
+  std::size_t live_bytes = std::size_t{32} << 20;  // values alive at one time
   std::size_t output_bytes = std::size_t{16} << 20;
 };
 
@@ -49,8 +49,8 @@ struct TextPiece {
   // kwargs, whatever filters and string methods it went through. Message roles that are plain identifiers count as the
   // template's. Only pieces that are true may yield special tokens: see segments_of.
   bool from_template = false;
-  bool generated = false;                // inside a {% generation %} block
-  std::optional<std::size_t> message;    // index of the message that it holds or was written for
+  bool generated = false;              // inside a {% generation %} block
+  std::optional<std::size_t> message;  // index of the message that it holds or was written for
 };
 
 struct RenderedChat {

@@ -67,7 +67,7 @@ Value Interp::own_or_undefined(const Value& base, const Value& name) {
 }
 
 Value Interp::attribute(const Value& base, const Attribute& a, const Value& name) {
-  if (base.is_undefined() && !a.internal) throw_undefined(base);
+  if (base.is_undefined() && a.name != "__class__") throw_undefined(base);
   Value own = own_attribute(base, a, name);
   if (!own.is_missing()) return own;
   if (base.is(Kind::dict)) {
@@ -91,8 +91,7 @@ Value Interp::item(const Value& base, const Value& key) {
       if (key.is_int() && position(key, length_of(base), at)) return item_at(heap_, base, at);
       break;
     }
-    default:
-      break;
+    default: break;
   }
   if (key.is_str()) {
     Value own = own_attribute(base, resolve_attribute(std::string(text_of(key))), key);

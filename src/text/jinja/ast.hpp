@@ -22,7 +22,19 @@ struct Attribute;
 
 struct Expr {
   enum class Op : std::uint8_t {
-    constant, name, list, tuple, dict, concat, logic_and, logic_or, compare, chain, unary, condition, postfix,
+    constant,
+    name,
+    list,
+    tuple,
+    dict,
+    concat,
+    logic_and,
+    logic_or,
+    compare,
+    chain,
+    unary,
+    condition,
+    postfix,
   };
   Expr(Op op_, std::uint32_t line_) : op(op_), line(line_) {}
   virtual ~Expr() = default;
@@ -69,8 +81,7 @@ struct Compare : Expr {
 
 struct Unary : Expr {
   enum class Sign : std::uint8_t { negate, plus, logic_not };
-  Unary(Sign sign_, ExprPtr operand_, std::uint32_t line_)
-      : Expr(Op::unary, line_), sign(sign_), operand(std::move(operand_)) {}
+  Unary(Sign sign_, ExprPtr operand_, std::uint32_t line_) : Expr(Op::unary, line_), sign(sign_), operand(std::move(operand_)) {}
   Sign sign;
   ExprPtr operand;
 };
@@ -91,12 +102,12 @@ struct Step {
   enum class Kind : std::uint8_t { attribute, item, slice, call, filter, test, not_test };
   Kind kind;
   std::uint32_t line;
-  Value name;                          // attribute; filter and test names
+  Value name;                            // attribute; filter and test names
   const Attribute* attribute = nullptr;  // methods of that name
-  ExprPtr index;                       // item
-  ExprPtr from, to, by;                // slice; each may be null
-  CallArgs args;                       // call, filter, test
-  const FilterDef* filter = nullptr;   // null: unknown, an error when it runs
+  ExprPtr index;                         // item
+  ExprPtr from, to, by;                  // slice; each may be null
+  CallArgs args;                         // call, filter, test
+  const FilterDef* filter = nullptr;     // null: unknown, an error when it runs
   const TestDef* test = nullptr;
 };
 
@@ -118,7 +129,19 @@ struct Target {
 
 struct Stmt {
   enum class Op : std::uint8_t {
-    output, loop, branch, macro, call, filter, set, set_block, with, jump_break, jump_continue, generation, block,
+    output,
+    loop,
+    branch,
+    macro,
+    call,
+    filter,
+    set,
+    set_block,
+    with,
+    jump_break,
+    jump_continue,
+    generation,
+    block,
     unsupported,
   };
   Stmt(Op op_, std::uint32_t line_) : op(op_), line(line_) {}

@@ -11,9 +11,7 @@
 namespace hz::text::jinja {
 
 namespace {
-[[noreturn]] void too_big() {
-  throw Fault{"an integer grows beyond " + std::to_string(BigInt::kMaxBits) + " bits"};
-}
+[[noreturn]] void too_big() { throw Fault{"an integer grows beyond " + std::to_string(BigInt::kMaxBits) + " bits"}; }
 void trim(std::vector<std::uint32_t>& limbs) {
   while (!limbs.empty() && limbs.back() == 0) limbs.pop_back();
 }

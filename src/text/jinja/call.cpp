@@ -91,7 +91,8 @@ void Interp::bind_macro(const Macro& macro, Args& args, Scope& scope) {
     throw Fault{"macro '" + def.name + "' takes no keyword argument '" + args.named.front().first + "'"};
   }
   if (def.uses_varargs) {
-    named("varargs", make_tuple(heap_, Values(args.positional.begin() + static_cast<std::ptrdiff_t>(given), args.positional.end()), here()));
+    named("varargs",
+          make_tuple(heap_, Values(args.positional.begin() + static_cast<std::ptrdiff_t>(given), args.positional.end()), here()));
   } else if (args.positional.size() > count) {
     throw Fault{"macro '" + def.name + "' takes not more than " + std::to_string(count) + " argument(s)"};
   }

@@ -28,7 +28,6 @@ std::partial_ordering number_order(const Value& a, const Value& b) {
     if (std::isnan(d)) return std::partial_ordering::unordered;
     if (std::isinf(d)) return d > 0 ? std::partial_ordering::less : std::partial_ordering::greater;
     const double whole = std::trunc(d);
-    if (std::fabs(whole) > 1e300) return whole > 0 ? std::partial_ordering::less : std::partial_ordering::greater;
     const auto r = big_of(a) <=> BigInt::from_double(whole);
     if (r != 0) return r;
     return 0.0 <=> d - whole;
@@ -69,23 +68,17 @@ bool equal_at(Heap& heap, const Value& a, const Value& b, int depth) {
   if (a.kind() != b.kind()) return false;
   switch (a.kind()) {
     case Kind::undefined:
-    case Kind::none:
-      return true;
+    case Kind::none: return true;
     case Kind::str:
       if (text_of(a).size() != text_of(b).size()) return false;
       heap.charge_bytes(text_of(a).size());
       return text_of(a) == text_of(b);
     case Kind::list:
-    case Kind::tuple:
-      return a.identity() == b.identity() || equal_items(heap, a.as<List>().items, b.as<List>().items, depth);
-    case Kind::dict:
-      return a.identity() == b.identity() || equal_dicts(heap, a.as<Dict>(), b.as<Dict>(), depth);
-    case Kind::range:
-      return equal_ranges(a.as<Range>(), b.as<Range>());
-    case Kind::function:
-      return a.identity() == b.identity();
-    default:
-      return a.identity() == b.identity();
+    case Kind::tuple: return a.identity() == b.identity() || equal_items(heap, a.as<List>().items, b.as<List>().items, depth);
+    case Kind::dict: return a.identity() == b.identity() || equal_dicts(heap, a.as<Dict>(), b.as<Dict>(), depth);
+    case Kind::range: return equal_ranges(a.as<Range>(), b.as<Range>());
+    case Kind::function: return a.identity() == b.identity();
+    default: return a.identity() == b.identity();
   }
 }
 
@@ -107,14 +100,15 @@ std::partial_ordering order_at(Heap& heap, const Value& a, const Value& b, std::
     }
     return x.size() <=> y.size();
   }
-  throw Fault{"'" + std::string(op) + "' not supported between instances of '" + std::string(type_name(a.kind())) +
-              "' and '" + std::string(type_name(b.kind())) + "'"};
+  throw Fault{"'" + std::string(op) + "' not supported between instances of '" + std::string(type_name(a.kind())) + "' and '" +
+              std::string(type_name(b.kind())) + "'"};
 }
 
 bool range_contains(Heap& heap, const Range& r, const Value& item) {
   if (!item.is_number() || r.count == 0) return false;
-  if (!item.is_small_int()) return item.is(Kind::real) && item.real() == std::trunc(item.real()) && std::fabs(item.real()) < 1e15 &&
-                                   range_contains(heap, r, Value::integer(static_cast<std::int64_t>(item.real())));
+  if (!item.is_small_int())
+    return item.is(Kind::real) && item.real() == std::trunc(item.real()) && std::fabs(item.real()) < 1e15 &&
+           range_contains(heap, r, Value::integer(static_cast<std::int64_t>(item.real())));
   const std::int64_t v = item.integer();
   const std::int64_t last = r.start + r.step * (r.count - 1);
   if (v < std::min(r.start, last) || v > std::max(r.start, last)) return false;
@@ -129,34 +123,23 @@ bool truthy(const Value& v) {
   switch (v.kind()) {
     case Kind::missing:
     case Kind::undefined:
-    case Kind::none:
-      return false;
+    case Kind::none: return false;
     case Kind::boolean:
-    case Kind::integer:
-      return v.integer() != 0;
-    case Kind::real:
-      return v.real() != 0;
-    case Kind::str:
-      return !text_of(v).empty();
+    case Kind::integer: return v.integer() != 0;
+    case Kind::real: return v.real() != 0;
+    case Kind::str: return !text_of(v).empty();
     case Kind::list:
-    case Kind::tuple:
-      return !v.as<List>().items.empty();
-    case Kind::dict:
-      return !v.as<Dict>().entries.empty();
-    case Kind::view:
-      return truthy(v.as<View>().dict);
-    case Kind::range:
-      return v.as<Range>().count != 0;
-    default:
-      return true;
+    case Kind::tuple: return !v.as<List>().items.empty();
+    case Kind::dict: return !v.as<Dict>().entries.empty();
+    case Kind::view: return truthy(v.as<View>().dict);
+    case Kind::range: return v.as<Range>().count != 0;
+    default: return true;
   }
 }
 
 bool equal(Heap& heap, const Value& a, const Value& b) { return equal_at(heap, a, b, 0); }
 
-std::partial_ordering order(Heap& heap, const Value& a, const Value& b, std::string_view op) {
-  return order_at(heap, a, b, op, 0);
-}
+std::partial_ordering order(Heap& heap, const Value& a, const Value& b, std::string_view op) { return order_at(heap, a, b, op, 0); }
 
 bool contains(Heap& heap, const Value& container, const Value& item) {
   switch (container.kind()) {
@@ -170,15 +153,12 @@ bool contains(Heap& heap, const Value& container, const Value& item) {
       heap.charge_bytes(4 * hay.size());
       return needle.empty() || memmem(hay.data(), hay.size(), needle.data(), needle.size()) != nullptr;
     }
-    case Kind::dict:
-      return container.as<Dict>().find(heap, item) != nullptr;
-    case Kind::range:
-      return range_contains(heap, container.as<Range>(), item);
+    case Kind::dict: return container.as<Dict>().find(heap, item) != nullptr;
+    case Kind::range: return range_contains(heap, container.as<Range>(), item);
     case Kind::view:
       if (container.as<View>().what == View::What::keys) return contains(heap, container.as<View>().dict, item);
       break;
-    default:
-      break;
+    default: break;
   }
   if (!is_iterable(container)) {
     throw Fault{"argument of type '" + std::string(type_name(container.kind())) + "' is not iterable"};
@@ -198,15 +178,10 @@ std::size_t hash_at(Heap& heap, const Value& v, int depth) {
   guard_depth(depth);
   switch (v.kind()) {
     case Kind::boolean:
-    case Kind::integer:
-      return std::hash<double>{}(static_cast<double>(v.integer()));
-    case Kind::real:
-      return std::hash<double>{}(v.real());
-    case Kind::big:
-      return std::hash<double>{}(v.as<Big>().v.to_double());
-    case Kind::str:
-      heap.charge_bytes(text_of(v).size());
-      return hash_of(text_of(v));
+    case Kind::integer: return std::hash<double>{}(static_cast<double>(v.integer()));
+    case Kind::real: return std::hash<double>{}(v.real());
+    case Kind::big: return std::hash<double>{}(v.as<Big>().v.to_double());
+    case Kind::str: heap.charge_bytes(text_of(v).size()); return hash_of(text_of(v));
     case Kind::tuple: {
       std::size_t h = 0x9e3779b97f4a7c15ULL;
       for (const Value& item : v.as<List>().items) {
@@ -215,15 +190,11 @@ std::size_t hash_at(Heap& heap, const Value& v, int depth) {
       }
       return h;
     }
-    case Kind::none:
-      return 1;
-    case Kind::undefined:
-      return 2;
+    case Kind::none: return 1;
+    case Kind::undefined: return 2;
     case Kind::list:
-    case Kind::dict:
-      throw Fault{"unhashable type: '" + std::string(type_name(v.kind())) + "'"};
-    default:
-      return std::hash<const Object*>{}(v.identity());
+    case Kind::dict: throw Fault{"unhashable type: '" + std::string(type_name(v.kind())) + "'"};
+    default: return std::hash<const Object*>{}(v.identity());
   }
 }
 }  // namespace

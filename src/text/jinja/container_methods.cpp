@@ -68,16 +68,21 @@ Value dict_fromkeys(Interp& in, const Value&, Args& args) {
 }
 
 constexpr MethodDef kListMethods[] = {
-    {"append", nullptr}, {"clear", nullptr},   {"copy", list_copy},  {"count", list_count},
-    {"extend", nullptr}, {"index", list_index}, {"insert", nullptr}, {"pop", nullptr},
-    {"remove", nullptr}, {"reverse", nullptr}, {"sort", nullptr},
+    {"append", nullptr}, {"clear", nullptr}, {"copy", list_copy}, {"count", list_count}, {"extend", nullptr}, {"index", list_index},
+    {"insert", nullptr}, {"pop", nullptr},   {"remove", nullptr}, {"reverse", nullptr},  {"sort", nullptr},
 };
 constexpr MethodDef kTupleMethods[] = {{"count", list_count}, {"index", list_index}};
 constexpr MethodDef kDictMethods[] = {
-    {"clear", nullptr},   {"copy", list_copy},       {"fromkeys", dict_fromkeys},
-    {"get", dict_get},    {"items", dict_view<View::What::items>},
-    {"keys", dict_view<View::What::keys>},           {"pop", nullptr},
-    {"popitem", nullptr}, {"setdefault", nullptr},   {"update", nullptr},
+    {"clear", nullptr},
+    {"copy", list_copy},
+    {"fromkeys", dict_fromkeys},
+    {"get", dict_get},
+    {"items", dict_view<View::What::items>},
+    {"keys", dict_view<View::What::keys>},
+    {"pop", nullptr},
+    {"popitem", nullptr},
+    {"setdefault", nullptr},
+    {"update", nullptr},
     {"values", dict_view<View::What::values>},
 };
 

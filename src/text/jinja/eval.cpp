@@ -188,9 +188,7 @@ Value Interp::eval_postfix(const Postfix& e, Value value) {
 
 Value Interp::eval_step(const Step& step, const Value& value) {
   switch (step.kind) {
-    case Step::Kind::attribute:
-      line_ = step.line;
-      return attribute(value, *step.attribute, step.name);
+    case Step::Kind::attribute: line_ = step.line; return attribute(value, *step.attribute, step.name);
     case Step::Kind::item: {
       const Value key = eval(*step.index);
       line_ = step.line;

@@ -62,8 +62,7 @@ Interp::Flow Interp::exec(const Stmt& stmt) {
       exec(block.body);
       return Flow::on;
     }
-    case Stmt::Op::unsupported:
-      throw Fault{static_cast<const UnsupportedStmt&>(stmt).what, ErrorKind::unsupported};
+    case Stmt::Op::unsupported: throw Fault{static_cast<const UnsupportedStmt&>(stmt).what, ErrorKind::unsupported};
   }
   return Flow::on;
 }

@@ -72,8 +72,8 @@ constexpr FilterDef kFilters[] = {
 }  // namespace
 
 const FilterDef* find_filter(std::string_view name) {
-  const auto* at = std::lower_bound(std::begin(kFilters), std::end(kFilters), name,
-                                    [](const FilterDef& f, std::string_view n) { return f.name < n; });
+  const auto* at =
+      std::lower_bound(std::begin(kFilters), std::end(kFilters), name, [](const FilterDef& f, std::string_view n) { return f.name < n; });
   return at != std::end(kFilters) && at->name == name ? at : nullptr;
 }
 

@@ -16,8 +16,8 @@ FilterFn filter_escape, filter_forceescape, filter_safe, filter_striptags, filte
 FilterFn filter_abs, filter_filesizeformat, filter_float, filter_int, filter_round;
 // values and sequences
 FilterFn filter_attr, filter_batch, filter_default, filter_dictsort, filter_first, filter_groupby, filter_items, filter_join, filter_last,
-    filter_length, filter_list, filter_map, filter_max, filter_min, filter_reject, filter_rejectattr, filter_reverse,
-    filter_select, filter_selectattr, filter_slice, filter_sort, filter_sum, filter_tojson, filter_unique;
+    filter_length, filter_list, filter_map, filter_max, filter_min, filter_reject, filter_rejectattr, filter_reverse, filter_select,
+    filter_selectattr, filter_slice, filter_sort, filter_sum, filter_tojson, filter_unique;
 
 // An attribute path "a.b.0" as jinja's filters read it.
 class Getter {

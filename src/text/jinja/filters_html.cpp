@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Filters for HTML and URLs.
+#include <algorithm>
+
 #include "src/text/jinja/bind.hpp"
 #include "src/text/jinja/compare.hpp"
 #include "src/text/jinja/escape.hpp"
@@ -75,9 +77,12 @@ Value unescape_entities(Interp& in, const Value& v) {
   Builder out(in.heap());
   std::size_t done = 0;
   for (std::size_t at = 0; (at = text.find('&', at)) != kNone; ++at) {
-    const std::size_t end = text.substr(at, 12).find(';');
-    if (end == kNone) continue;
+    const std::size_t end = std::min(text.substr(at, 12).find(';'), text.size() - at);
     const std::string plain = entity_text(text.substr(at + 1, end - 1));
+    if (plain.empty() && at + 1 < text.size() && (text[at + 1] == '#' || is_alpha(static_cast<unsigned char>(text[at + 1])))) {
+      throw Fault{"striptags knows few HTML entities, and not '" + std::string(text.substr(at, std::min(end + 1, std::size_t{12}))) + "'",
+                  ErrorKind::unsupported};
+    }
     if (plain.empty()) continue;
     out.add(v, done, at);
     out.add(plain, origin_at(v, at));

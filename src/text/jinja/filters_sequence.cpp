@@ -134,8 +134,8 @@ Value filter_dictsort(Interp& in, const Value& v, Args& args) {
   if (!v.is(Kind::dict)) throw Fault{"dictsort needs a mapping, got '" + std::string(type_name(v.kind())) + "'"};
   std::vector<Keyed> items;
   for (const auto& e : v.as<Dict>().entries) {
-    items.push_back({fold_case(in, which == "key" ? e.key : e.value, truth_or(sensitive, false)),
-                     make_tuple(in.heap(), {e.key, e.value}, v.origin())});
+    items.push_back(
+        {fold_case(in, which == "key" ? e.key : e.value, truth_or(sensitive, false)), make_tuple(in.heap(), {e.key, e.value}, v.origin())});
   }
   sort_keyed(in, items, truth_or(reverse, false));
   return make_list(in.heap(), values_of(items), v.origin());

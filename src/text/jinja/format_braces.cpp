@@ -99,6 +99,7 @@ class Braces {
 
   Value lookup(std::string_view name) {
     const std::size_t end = std::min(name.find_first_of(".["), name.size());
+    if (end == 0 && !name.empty()) throw Fault{"''"};  // as in Python, only a wholly empty name is numbered
     Value value = first(name.substr(0, end));
     for (std::size_t at = end; at < name.size();) {
       in_.heap().charge();
@@ -132,7 +133,8 @@ class Braces {
     }
     manual_ = manual_ || !name.empty();
     const std::size_t index = name.empty() ? automatic_++ : static_cast<std::size_t>(small_number(name));
-    if (index >= args_.positional.size()) throw Fault{"Replacement index " + std::to_string(index) + " out of range for positional args tuple"};
+    if (index >= args_.positional.size())
+      throw Fault{"Replacement index " + std::to_string(index) + " out of range for positional args tuple"};
     return args_.positional[index];
   }
 

@@ -25,8 +25,7 @@ struct Directive {
 
 class Percent {
  public:
-  Percent(Interp& in, const Value& text, const Value& args)
-      : in_(in), text_(text), s_(text_of(text)), args_(args), out_(in.heap()) {
+  Percent(Interp& in, const Value& text, const Value& args) : in_(in), text_(text), s_(text_of(text)), args_(args), out_(in.heap()) {
     tuple_ = args.is(Kind::tuple);
   }
 
@@ -192,7 +191,8 @@ class Percent {
       v = make_int(in_.heap(), BigInt::from_double(value.real()));
     }
     if (!v.is_int()) {
-      throw Fault{"%" + letter + " format: " + (base == 10 ? "a real number" : "an integer") + " is required, not " + std::string(type_name(value.kind()))};
+      throw Fault{"%" + letter + " format: " + (base == 10 ? "a real number" : "an integer") + " is required, not " +
+                  std::string(type_name(value.kind()))};
     }
     std::string digits = digits_of(in_, v, base);
     if (d.precision > 0) {
@@ -202,7 +202,9 @@ class Percent {
     }
     std::string prefix = !d.alternate || base == 10 ? "" : base == 8 ? "0o" : "0x";
     if (d.type == 'X') {
-      for (std::string* part : {&digits, &prefix}) std::transform(part->begin(), part->end(), part->begin(), [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+      for (std::string* part : {&digits, &prefix})
+        std::transform(part->begin(), part->end(), part->begin(),
+                       [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
     }
     signed_number(d, is_negative(v), prefix, digits, value.origin(), d.zero);
   }

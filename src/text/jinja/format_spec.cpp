@@ -120,10 +120,22 @@ class Formatter {
       case 0:
       case 'd':
       case 'n': break;
-      case 'b': base = 2; prefix = "0b"; break;
-      case 'o': base = 8; prefix = "0o"; break;
-      case 'x': base = 16; prefix = "0x"; break;
-      case 'X': base = 16; prefix = "0X"; break;
+      case 'b':
+        base = 2;
+        prefix = "0b";
+        break;
+      case 'o':
+        base = 8;
+        prefix = "0o";
+        break;
+      case 'x':
+        base = 16;
+        prefix = "0x";
+        break;
+      case 'X':
+        base = 16;
+        prefix = "0X";
+        break;
       case 'c': return string(character(v));
       default: return real(v);
     }

@@ -43,7 +43,8 @@ void fill_dict(Interp& in, Dict& dict, const Value& from) {
     in.heap().charge();
     Values pair = items_of(in.heap(), item);
     if (pair.size() != 2) {
-      throw Fault{"dictionary update sequence element #" + std::to_string(i) + " has length " + std::to_string(pair.size()) + "; 2 is required"};
+      throw Fault{"dictionary update sequence element #" + std::to_string(i) + " has length " + std::to_string(pair.size()) +
+                  "; 2 is required"};
     }
     dict.set(in.heap(), std::move(pair[0]), std::move(pair[1]));
   }
@@ -82,9 +83,7 @@ Value joiner_function(Interp& in, Args& args) {
   return Value::object(Kind::joiner, in.heap().make<Joiner>(0, separator.is_missing() ? in.text(", ") : separator), in.here());
 }
 
-Value lipsum_function(Interp&, Args&) {
-  throw Fault{"lipsum() makes random text and is not supported", ErrorKind::unsupported};
-}
+Value lipsum_function(Interp&, Args&) { throw Fault{"lipsum() makes random text and is not supported", ErrorKind::unsupported}; }
 
 Value raise_function(Interp& in, Args& args) {
   const auto [message] = bind<1>("raise_exception", args, {"message"}, 1);
@@ -100,14 +99,14 @@ Value time_function(Interp& in, Args& args) {
 }
 
 constexpr FunctionDef kFunctions[] = {
-    {"range", range_function},   {"dict", dict_function},     {"namespace", namespace_function},
-    {"cycler", cycler_function}, {"joiner", joiner_function}, {"lipsum", lipsum_function},
-    {"raise_exception", raise_function}, {"strftime_now", time_function},
+    {"range", range_function},   {"dict", dict_function},     {"namespace", namespace_function},   {"cycler", cycler_function},
+    {"joiner", joiner_function}, {"lipsum", lipsum_function}, {"raise_exception", raise_function}, {"strftime_now", time_function},
 };
 
 }  // namespace
 
 void set_functions(Interp& in) {
+  in.set_global("self", Value::object(Kind::space, in.heap().make<Namespace>(0)));  // for blocks of other templates: none
   for (const FunctionDef& def : kFunctions) {
     in.set_global(std::string(def.name), Value::object(Kind::function, in.heap().make<Function>(0, def)));
   }

@@ -209,6 +209,4 @@ class Interp {
   bool hides_ = false;  // some variable of the input has a name that some block hides
 };
 
-
 }  // namespace hz::text::jinja
-

@@ -24,10 +24,8 @@ bool is_iterable(const Value& v) {
     case Kind::dict:
     case Kind::view:
     case Kind::range:
-    case Kind::iter:
-      return true;
-    default:
-      return false;
+    case Kind::iter: return true;
+    default: return false;
   }
 }
 
@@ -93,8 +91,7 @@ bool Sequence::next(Value& item) {
       item = Value::integer(r.start + r.step * static_cast<std::int64_t>(at_++));
       return true;
     }
-    default:
-      return false;
+    default: return false;
   }
 }
 
@@ -121,8 +118,7 @@ Value item_at(Heap& heap, const Value& v, std::size_t index) {
       const auto& r = v.as<Range>();
       return Value::integer(r.start + r.step * static_cast<std::int64_t>(index));
     }
-    default:
-      return v.as<List>().items[index];
+    default: return v.as<List>().items[index];
   }
 }
 

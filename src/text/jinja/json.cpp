@@ -136,8 +136,7 @@ class JsonWriter {
     for (const auto& e : entries) sorted.push_back(&e);
     if (style_.sort_keys) {
       heap_.charge(8 * sorted.size());
-      std::stable_sort(sorted.begin(), sorted.end(),
-                       [&](const auto* a, const auto* b) { return order(heap_, a->key, b->key, "<") < 0; });
+      std::stable_sort(sorted.begin(), sorted.end(), [&](const auto* a, const auto* b) { return order(heap_, a->key, b->key, "<") < 0; });
     }
     enter();
     put("{", v);

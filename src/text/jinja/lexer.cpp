@@ -69,8 +69,8 @@ class Lexer {
 
   // Moves to `to`, counting lines; also notes whether a line begins there.
   void advance(std::size_t to) {
-    line_ += static_cast<std::uint32_t>(std::count(s_.begin() + static_cast<std::ptrdiff_t>(at_),
-                                                   s_.begin() + static_cast<std::ptrdiff_t>(to), '\n'));
+    line_ += static_cast<std::uint32_t>(
+        std::count(s_.begin() + static_cast<std::ptrdiff_t>(at_), s_.begin() + static_cast<std::ptrdiff_t>(to), '\n'));
     if (to > at_) line_starts_ = s_[to - 1] == '\n';
     at_ = to;
   }
@@ -91,9 +91,7 @@ class Lexer {
     if (!text.empty()) push(Type::data, std::string(text));
   }
 
-  char sign_at(std::size_t pos) const {
-    return pos < s_.size() && (s_[pos] == '-' || s_[pos] == '+') ? s_[pos] : '\0';
-  }
+  char sign_at(std::size_t pos) const { return pos < s_.size() && (s_[pos] == '-' || s_[pos] == '+') ? s_[pos] : '\0'; }
 
   // If the tag at `pos` is {% raw %}: the position after it, else npos.
   std::size_t raw_tag(std::size_t pos, View word) const {

@@ -58,9 +58,7 @@ class Loop : public Object {
  public:
   Loop(Value items_, int depth0_) : items(std::move(items_)), depth0(depth0_) {}
   const Values& values() const { return items.as<List>().items; }
-  std::string describe() const {
-    return "<LoopContext " + std::to_string(index0 + 1) + "/" + std::to_string(values().size()) + ">";
-  }
+  std::string describe() const { return "<LoopContext " + std::to_string(index0 + 1) + "/" + std::to_string(values().size()) + ">"; }
 
   Value items;  // list or tuple
   std::size_t index0 = 0;

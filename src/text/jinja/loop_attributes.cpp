@@ -101,7 +101,7 @@ Value object_attribute(Interp& in, const Value& base, std::string_view name) {
       if (name != "arguments") return {};
       Values names;
       for (const auto& p : def.parameter_names) names.push_back(in.text(p));
-      return make_list(in.heap(), std::move(names), in.here());
+      return make_tuple(in.heap(), std::move(names), in.here());
     }
     case Kind::boolean:
     case Kind::integer:

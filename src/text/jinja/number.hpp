@@ -19,7 +19,7 @@ enum class Arith : std::uint8_t { add, sub, mul, div, floor_div, mod, pow };
 std::string_view symbol(Arith op);
 
 Value make_int(Heap& heap, const BigInt& v, Origin origin = {});
-BigInt big_of(const Value& v);       // of any integer or boolean
+BigInt big_of(const Value& v);        // of any integer or boolean
 double real_of(const Value& number);  // throws Fault when an integer is too large for a double
 // The value as an index or count; clamped to the range of int64 when it is larger.
 std::int64_t clamp_int(const Value& integer);

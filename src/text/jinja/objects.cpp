@@ -8,7 +8,7 @@
 namespace hz::text::jinja {
 
 namespace {
-constexpr std::size_t kMark = 64;     // code points between two entries of Str::marks_
+constexpr std::size_t kMark = 64;      // code points between two entries of Str::marks_
 constexpr std::size_t kSmallDict = 8;  // up to here a dict is searched in order
 
 bool continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U; }

@@ -115,7 +115,7 @@ class Parser {
   std::vector<Token> tokens_;
   std::size_t at_ = 0;
   int expr_depth_ = 0, stmt_depth_ = 0;
-  int loop_depth_ = 0;        // of the loops that break and continue can reach
+  int loop_depth_ = 0;                // of the loops that break and continue can reach
   std::vector<SyntaxFault> unknown_;  // filters and tests not known, outside branches (there they fail if they run)
   std::size_t loops_ = 0, callers_ = 0, varargs_ = 0, kwargs_ = 0;  // mentions of these names so far
   std::vector<std::string> open_tags_;

@@ -15,9 +15,7 @@ void Parser::too_deep() const { fail("the template nests deeper than " + std::to
 
 void Parser::fail(const std::string& what, std::uint32_t at) const { throw SyntaxFault{what, at != 0 ? at : line()}; }
 
-void Parser::unexpected(std::string_view wanted) const {
-  fail("expected " + std::string(wanted) + ", got " + describe(current()));
-}
+void Parser::unexpected(std::string_view wanted) const { fail("expected " + std::string(wanted) + ", got " + describe(current())); }
 
 bool Parser::is_word(Words words) const {
   return std::any_of(words.begin(), words.end(), [&](std::string_view w) { return is_word(w); });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/text/jinja/print.hpp"
 
-#include <array>
 #include <algorithm>
+#include <array>
 
 #include "src/text/jinja/ast.hpp"
 #include "src/text/jinja/compare.hpp"
@@ -148,9 +148,8 @@ class Printer {
 
 std::string_view type_name(Kind kind) {
   constexpr std::array<std::string_view, 22> kNames = {
-      "missing", "Undefined", "NoneType", "bool",      "int",       "float", "int",
-      "str",     "list",      "tuple",    "dict",      "dict_view", "range", "generator",
-      "Namespace", "Macro",   "function", "method",    "LoopContext", "Cycler", "Joiner", "scope"};
+      "missing",   "Undefined", "NoneType",  "bool",      "int",   "float",    "int",    "str",         "list",   "tuple",  "dict",
+      "dict_view", "range",     "generator", "Namespace", "Macro", "function", "method", "LoopContext", "Cycler", "Joiner", "scope"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -166,8 +165,7 @@ std::string undefined_message(const Value& v) {
     case Value::Why::attribute: return "'" + object_name(v.base()) + "' has no attribute '" + name + "'";
     case Value::Why::element: return object_name(v.base()) + " has no element " + name;
     case Value::Why::hint: return name;
-    case Value::Why::unsafe:
-      return "access to attribute '" + name + "' of '" + std::string(type_name(v.base())) + "' object is unsafe.";
+    case Value::Why::unsafe: return "access to attribute '" + name + "' of '" + std::string(type_name(v.base())) + "' object is unsafe.";
   }
   return name;
 }

@@ -219,9 +219,7 @@ Value format_map_method(Interp& in, const Value& self, Args& args) {
   return format_braces(in, self, named);
 }
 
-Value no_bytes(Interp&, const Value&, Args&) {
-  throw Fault{"bytes and translation tables are not supported", ErrorKind::unsupported};
-}
+Value no_bytes(Interp&, const Value&, Args&) { throw Fault{"bytes and translation tables are not supported", ErrorKind::unsupported}; }
 
 }  // namespace
 

@@ -170,7 +170,8 @@ constexpr TestDef kTests[] = {
 }  // namespace
 
 const TestDef* find_test(std::string_view name) {
-  const auto* at = std::lower_bound(std::begin(kTests), std::end(kTests), name, [](const TestDef& t, std::string_view n) { return t.name < n; });
+  const auto* at =
+      std::lower_bound(std::begin(kTests), std::end(kTests), name, [](const TestDef& t, std::string_view n) { return t.name < n; });
   return at != std::end(kTests) && at->name == name ? at : nullptr;
 }
 

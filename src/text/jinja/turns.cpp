@@ -59,7 +59,8 @@ std::optional<std::string> generation_prompt(const ChatTemplate& chat, const Cha
     std::size_t tail = with.text.size();
     for (auto piece = with.pieces.rbegin(); piece != with.pieces.rend() && piece->from_template; ++piece) tail = piece->begin;
     if (with.text == without) return with.text.substr(tail);
-    auto same = static_cast<std::size_t>(std::mismatch(with.text.begin(), with.text.end(), without.begin(), without.end()).first - with.text.begin());
+    auto same = static_cast<std::size_t>(std::mismatch(with.text.begin(), with.text.end(), without.begin(), without.end()).first -
+                                         with.text.begin());
     if (same < without.size()) same = std::max(tail, whole_marks(with.text, same));
     return with.text.substr(same);
   } catch (const Error&) {
@@ -137,7 +138,8 @@ class Turns {
   void close_declared(AssistantTurn& turn) {
     std::size_t at = 0;
     const std::size_t trimmed = trim_right(text_, turn.begin, turn.end);
-    for (const std::string& end : ends_) turn.closed = turn.closed || (!end.empty() && text_.substr(turn.begin, trimmed - turn.begin).ends_with(end));
+    for (const std::string& end : ends_)
+      turn.closed = turn.closed || (!end.empty() && text_.substr(turn.begin, trimmed - turn.begin).ends_with(end));
     if (turn.closed) return;
     std::size_t limit = turn.end;
     for (const TextPiece& p : pieces_) {
@@ -179,7 +181,8 @@ class Turns {
   }
 
   bool interrupted(std::size_t message, std::size_t first) const {
-    return std::any_of(pieces_.begin(), pieces_.begin() + static_cast<std::ptrdiff_t>(first), [&](const TextPiece& p) { return p.message == message; });
+    return std::any_of(pieces_.begin(), pieces_.begin() + static_cast<std::ptrdiff_t>(first),
+                       [&](const TextPiece& p) { return p.message == message; });
   }
 
   // First byte of data in pieces [first, last] that is not before `from`; npos when there is none.

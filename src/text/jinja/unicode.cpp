@@ -19,8 +19,7 @@ utf8proc_category_t category(char32_t c) { return utf8proc_category(static_cast<
 
 template <std::size_t N>
 bool in_ranges(const CodeRange (&table)[N], char32_t c) {
-  const auto* it = std::upper_bound(std::begin(table), std::end(table), c,
-                                    [](char32_t v, const CodeRange& r) { return v < r.first; });
+  const auto* it = std::upper_bound(std::begin(table), std::end(table), c, [](char32_t v, const CodeRange& r) { return v < r.first; });
   return it != std::begin(table) && c <= std::prev(it)->last;
 }
 
@@ -30,10 +29,8 @@ bool case_ignorable(char32_t c) {
     case UTF8PROC_CATEGORY_ME:
     case UTF8PROC_CATEGORY_CF:
     case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_SK:
-      return true;
-    default:
-      return c == U'\'' || c == U'.' || c == U':' || c == U'\u00b7' || c == U'\u2019' || c == U'\u2018';
+    case UTF8PROC_CATEGORY_SK: return true;
+    default: return c == U'\'' || c == U'.' || c == U':' || c == U'\u00b7' || c == U'\u2019' || c == U'\u2018';
   }
 }
 
@@ -79,13 +76,11 @@ std::string encode(char32_t c) {
 
 bool is_space(char32_t c) {
   if (c < 0x80) return (c >= 9 && c <= 13) || (c >= 0x1c && c <= 0x20);
-  return c == 0x85 || c == 0xa0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 ||
-         c == 0x202f || c == 0x205f || c == 0x3000;
+  return c == 0x85 || c == 0xa0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f ||
+         c == 0x205f || c == 0x3000;
 }
 
-bool is_line_end(char32_t c) {
-  return (c >= 10 && c <= 13) || (c >= 0x1c && c <= 0x1e) || c == 0x85 || c == 0x2028 || c == 0x2029;
-}
+bool is_line_end(char32_t c) { return (c >= 10 && c <= 13) || (c >= 0x1c && c <= 0x1e) || c == 0x85 || c == 0x2028 || c == 0x2029; }
 
 bool is_alpha(char32_t c) {
   if (c < 0x80) return (c | 0x20U) >= 'a' && (c | 0x20U) <= 'z';
@@ -128,16 +123,12 @@ bool is_printable(char32_t c) {
     case UTF8PROC_CATEGORY_CN:
     case UTF8PROC_CATEGORY_ZL:
     case UTF8PROC_CATEGORY_ZP:
-    case UTF8PROC_CATEGORY_ZS:
-      return false;
-    default:
-      return true;
+    case UTF8PROC_CATEGORY_ZS: return false;
+    default: return true;
   }
 }
 
-bool is_word_start(char32_t c) {
-  return is_alpha(c) || c == '_' || (c >= 0x80 && category(c) == UTF8PROC_CATEGORY_NL);
-}
+bool is_word_start(char32_t c) { return is_alpha(c) || c == '_' || (c >= 0x80 && category(c) == UTF8PROC_CATEGORY_NL); }
 
 bool is_word(char32_t c) {
   if (is_word_start(c) || is_decimal(c)) return true;
@@ -163,8 +154,7 @@ void map_case(Case to, char32_t c, std::string& out) {
     return;
   }
   const auto table = [&](const auto& rows) {
-    const auto* it = std::lower_bound(std::begin(rows), std::end(rows), c,
-                                      [](const CaseRow& r, char32_t v) { return r.from < v; });
+    const auto* it = std::lower_bound(std::begin(rows), std::end(rows), c, [](const CaseRow& r, char32_t v) { return r.from < v; });
     if (it == std::end(rows) || it->from != c) return false;
     for (const char32_t part : it->to) {
       if (part != 0) encode(part, out);

@@ -25,7 +25,7 @@ enum class Kind : std::uint8_t {
   dict,
   view,  // dict keys, values, items
   range,
-  iter,  // a generator: read once
+  iter,   // a generator: read once
   space,  // namespace()
   macro,
   function,  // a global function
