@@ -54,8 +54,14 @@ void run_group(const NamedGroup& group, const std::filesystem::path& dir, const 
 }  // namespace
 
 bool Account::wants(std::string_view name) const {
-  const std::string plain(name), full = fmt::format("{}/{}", group_, name);
-  return ::fnmatch(glob_.c_str(), plain.c_str(), 0) == 0 || ::fnmatch(glob_.c_str(), full.c_str(), 0) == 0;
+  const std::string full = fmt::format("{}/{}", group_, name);
+  const auto matches = [&](std::string_view part) { return ::fnmatch(glob_.c_str(), std::string(part).c_str(), 0) == 0; };
+  // "llama" means all of "llama/0", "llama/1", ...
+  for (std::size_t at = full.find('/', group_.size() + 1);; at = full.find('/', at + 1)) {
+    const std::string_view part = std::string_view(full).substr(0, at);
+    if (matches(part) || matches(part.substr(group_.size() + 1))) return true;
+    if (at == std::string::npos) return false;
+  }
 }
 
 void Account::pass(std::string_view name) {

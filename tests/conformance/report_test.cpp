@@ -81,6 +81,11 @@ TEST_CASE("conformance --case filters by glob, --only by group") {
   Account by_path("asking/q-*");
   run_groups(data.path(), kFake, "asking", {}, by_path);
   CHECK(by_path.passed() == 1);
+  Account by_folder("q-llama-mix");
+  by_folder.begin_group("arch");
+  CHECK(by_folder.wants("q-llama-mix"));
+  CHECK(by_folder.wants("q-llama-mix/2"));
+  CHECK_FALSE(by_folder.wants("q-llama-mix2/2"));
 }
 
 TEST_CASE("conformance refuses an unknown group and an unreadable folder") {

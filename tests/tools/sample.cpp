@@ -2,6 +2,7 @@
 // hz-sample: a tool that does nothing but behave; tests/tools/behaviour.py drives it.
 #include <chrono>
 #include <hanzo/io/atomic_file.hpp>
+#include <hanzo/io/gguf.hpp>
 #include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -14,7 +15,7 @@
 namespace {
 
 struct Args {
-  std::string what = "say", kind = "failed", out, text = "data";
+  std::string what = "say", kind = "failed", model, out, text = "data";
   int count = 1;
   int threads = 1;
 };
@@ -57,11 +58,21 @@ int act(const Args& args, hz::tools::Console& console) {
   }
   if (args.what == "ignore") {  // deaf to stop requests
     console.stream("begun\n");
-    std::this_thread::sleep_for(std::chrono::seconds(30));
+    std::this_thread::sleep_for(std::chrono::seconds(60));
+  }
+  if (args.what == "map") {  // reads a mapped model after the test has changed the file
+    const hz::io::Gguf file = hz::io::Gguf::open(args.model);
+    console.stream("begun\n");
+    work(args, console);
+    unsigned sum = 0;
+    for (const hz::io::GgufTensor& t : file.tensors())
+      for (const std::byte b : file.tensor(t.name).bytes()) sum += static_cast<unsigned>(b);
+    console.print("sum " + std::to_string(sum) + "\n");
   }
   if (args.what == "save") {
     hz::io::AtomicFile file(args.out);
     file.write("first half\n");
+    console.stream("begun\n");
     work(args, console);
     file.commit();
   }
@@ -77,9 +88,10 @@ int main(int argc, char** argv) {
   return hz::tools::run("hz-sample", argc, argv, [](CLI::App& app) {
     app.description("Behaves like a tool.");
     auto args = std::make_shared<Args>();
-    hz::tools::add_choice(app, "what", args->what, {"say", "json", "fail", "work", "ignore", "save", "check"}, "what to do");
+    hz::tools::add_choice(app, "what", args->what, {"say", "json", "fail", "work", "ignore", "map", "save", "check"}, "what to do");
     app.add_option("--kind", args->kind, "kind of failure");
     app.add_option("--text", args->text, "what to say");
+    app.add_option("-m,--model", args->model, "file to map");
     app.add_option("-o,--output", args->out, "file to write");
     app.add_option("-n,--count", args->count, "how often");
     app.add_option("-t,--threads", args->threads, "threads");

@@ -3,6 +3,7 @@
 #include "tools/common/console.hpp"
 
 #include <fmt/format.h>
+#include <hanzo/io/map_guard.hpp>
 #include <unistd.h>
 
 #include <cerrno>
@@ -69,12 +70,14 @@ Console::Console(const ConsoleOptions& options, Interrupt* interrupt, int out, i
 Console::~Console() { meter_->finish(); }
 
 void Console::print(std::string_view text) {
+  io::check_intact();  // now, while the file is still mapped: the flush may come after its end
   const std::lock_guard lock(mutex_);
   held_ += text;
   if (out_terminal_ || held_.size() >= kHold) flush_locked();
 }
 
 void Console::stream(std::string_view text) {
+  io::check_intact();
   const std::lock_guard lock(mutex_);
   held_ += text;
   flush_locked();

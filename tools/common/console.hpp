@@ -38,7 +38,8 @@ class Console {
   Console& operator=(const Console&) = delete;
 
   // Data, to stdout. print() may hold text back until flush(), stream() never does. Throw Error(failed) when the
-  // system refuses the text, ClosedPipe when nobody reads it, Error(cancelled) when a stop was asked for meanwhile.
+  // system refuses the text, ClosedPipe when nobody reads it, Error(cancelled) when a stop was asked for meanwhile,
+  // Error(io) when a mapped file lost pages, so that the text may be computed from zeros.
   void print(std::string_view text);
   void stream(std::string_view text);
   // One object as one line; bytes that are no UTF-8 become U+FFFD.

@@ -6,6 +6,7 @@
 #include <hanzo/backend/backend.hpp>
 #include <hanzo/core/near_names.hpp>
 #include <hanzo/core/version.hpp>
+#include <hanzo/io/map_guard.hpp>
 #include <signal.h>
 
 #include <algorithm>
@@ -107,6 +108,7 @@ int run_action(std::string_view name, int argc, char** argv, const std::function
       return kUsage;
     }
     options.color = color == "always" ? Color::always : color == "never" ? Color::never : Color::automatic;
+    const io::MapGuard guard;  // a model file that is cut while mapped is an error; Console asks before data leaves
     Interrupt interrupt;
     Console console(options, &interrupt);
     return run_checked(console, action);
