@@ -55,6 +55,7 @@ TokenTrie::TokenTrie(const TokenTable& table) : same_(static_cast<std::size_t>(t
   }
   std::sort(sorted.begin(), sorted.end());
   nodes_.push_back({});
+  parent_.push_back(0);
   std::vector<std::uint32_t> path{0};  // nodes from the root to the last piece
   const auto close_to = [&](std::size_t depth) {
     for (; path.size() > depth + 1; path.pop_back()) nodes_[path.back()].end = static_cast<std::uint32_t>(nodes_.size());
@@ -66,16 +67,23 @@ TokenTrie::TokenTrie(const TokenTable& table) : same_(static_cast<std::size_t>(t
     for (std::size_t i = path.size() - 1; i < piece.size(); ++i) {
       if (nodes_.size() >= std::numeric_limits<std::uint32_t>::max()) throw Error(ErrorKind::unsupported, "the vocabulary's texts are over 4 GiB", "TokenTrie");
       path.push_back(static_cast<std::uint32_t>(nodes_.size()));
-      nodes_.push_back({0, -1, static_cast<std::uint16_t>(i + 1), static_cast<std::uint8_t>(piece[i])});
+      parent_.push_back(path[path.size() - 2]);
+      nodes_.push_back({0, -1, static_cast<std::uint16_t>(i + 1), static_cast<std::uint8_t>(piece[i]), false});
     }
     Node& node = nodes_[path.back()];
     same_[static_cast<std::size_t>(id)] = node.token;
+    node.shared = node.token >= 0;
     node.token = id;
     depth_ = std::max(depth_, piece.size());
     last = piece;
   }
   close_to(0);
   nodes_[0].end = static_cast<std::uint32_t>(nodes_.size());
+  for (std::size_t i = 1; i < nodes_.size(); ++i) ++byte_begin_[nodes_[i].byte + 1u];
+  for (std::size_t b = 0; b < 256; ++b) byte_begin_[b + 1] += byte_begin_[b];
+  by_byte_.resize(nodes_.size() - 1);
+  std::array<std::uint32_t, 257> at = byte_begin_;
+  for (std::size_t i = 1; i < nodes_.size(); ++i) by_byte_[at[nodes_[i].byte]++] = static_cast<std::uint32_t>(i);
 }
 
 }  // namespace engine
