@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grammars: what a model may write, as GBNF, and the tokens that may come next.
+// Grammars: what a model may write, as GBNF or JSON Schema, and the tokens that may come next.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +20,14 @@ class Grammar {
   // Throws Error(usage) with line and column: syntax, undefined rules, left recursion, rules that can never end,
   // parentheses over 200 deep, over 4 MiB or a million states.
   static std::shared_ptr<const Grammar> from_gbnf(std::string_view text, std::string_view root = "root");
+
+  // The JSON texts that are valid under a JSON Schema (draft 2020-12; also `definitions` and tuple `items` of older
+  // drafts). docs/structured-output.md lists the keywords and what is narrower than the standard. A keyword that
+  // cannot be enforced is Error(unsupported) naming its path, a schema that nothing satisfies Error(usage).
+  static std::shared_ptr<const Grammar> from_json_schema(std::string_view schema);
+
+  // Any JSON object or array: what "answer in JSON" means without a schema.
+  static std::shared_ptr<const Grammar> any_json();
 
   std::string gbnf() const;  // the rules, for people
 
