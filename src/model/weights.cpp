@@ -64,6 +64,8 @@ class Binder {
   const io::GgufTensor& require(const std::string& name) const {
     const io::GgufTensor* t = file_.find(name);
     if (t == nullptr) throw Error(ErrorKind::bad_file, "tensor " + name + " is missing", where(), "the file is incomplete or of another architecture");
+    if (!quant::from_id(static_cast<std::uint32_t>(t->type)))
+      throw Error(ErrorKind::bad_file, name + " has GGUF type " + std::to_string(static_cast<std::uint32_t>(t->type)) + ", which is no weight format", where());
     return *t;
   }
   [[noreturn]] void wrong(const io::GgufTensor& t, const Shape& expected) const {
@@ -133,6 +135,7 @@ void check_finite(const io::Gguf& file, int threads, const Progress& progress) {
   std::uint64_t done = 0;
   for (const io::GgufTensor& t : file.tensors()) {
     progress.check("checking weights");
+    if (!quant::from_id(static_cast<std::uint32_t>(t.type))) continue;  // not a weight: nothing binds it
     const QTensor q = file.tensor(t.name);
     std::atomic<std::int64_t> bad{INT64_MAX};
     parallel_for(q.nbytes() < 65536 ? 1 : threads, q.rows(), kRows, [&](std::int64_t begin, std::int64_t end) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,10 @@ struct BadFile {
   std::string expect, container_expect;   // "ok" or "error"; container_expect is empty where the manifest has none
   std::string base;                       // of an adapter: the model it is for, in base/
   std::vector<std::string> needs;
+  std::string prompt = "hi";              // of a model
+  std::vector<std::int32_t> ref_prompt, ref_tokens;  // its ids, and the greedy ids that follow; empty: not told
+  std::string messages;                   // of a template: JSON
+  std::optional<std::string> output;      // what it renders
   bool strict = true;
   std::uint64_t bytes = 0;
 };

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checks of each kind of bad file. A kind or stage that gets built gets its function here.
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "hanzo/engine/generator.hpp"
 #include "hanzo/io/gguf.hpp"
 #include "hanzo/io/safetensors.hpp"
 #include "tests/conformance/badfiles.hpp"
@@ -19,12 +25,47 @@ void read_safetensors(const std::filesystem::path& dir, const BadFile& file) {
   }
 }
 
+[[noreturn]] void wrong_output(const BadFile& file, const std::string& what) { throw Error(ErrorKind::failed, "wrong output: " + what, file.file); }
+
+std::string joined(std::span<const std::int32_t> ids) {
+  std::string s;
+  for (const std::int32_t id : ids) s += std::to_string(id) + " ";
+  return s;
+}
+
+// Loads, tokenizes the prompt, continues it greedily by eight tokens.
+void run_model(const std::filesystem::path& dir, const BadFile& file) {
+  const Model model = Model::load(dir / file.file);
+  const Generator gen(model);
+  const auto prompt = gen.tokenizer().encode(file.prompt, {.add_special = true, .parse_special = false});
+  if (!file.ref_prompt.empty() && prompt != file.ref_prompt) wrong_output(file, "prompt ids " + joined(prompt));
+  auto kv = model.new_sequence();
+  std::vector<std::int32_t> next = prompt, out;
+  for (int i = 0; i < 8; ++i) {
+    const SequenceChunk chunk{&kv, next};
+    const Tensor logits = model.forward({&chunk, 1});
+    const auto row = logits.span<float>();
+    next.assign(1, static_cast<std::int32_t>(std::max_element(row.begin(), row.end()) - row.begin()));
+    out.push_back(next[0]);
+  }
+  if (!file.ref_tokens.empty() && out != file.ref_tokens) wrong_output(file, "greedy ids " + joined(out) + "in place of " + joined(file.ref_tokens));
+}
+
+void render_template(const std::filesystem::path& dir, const BadFile& file) {
+  std::ifstream in(dir / file.file, std::ios::binary);
+  const std::string source(std::istreambuf_iterator<char>(in), {});
+  const auto messages = nlohmann::ordered_json::parse(file.messages.empty() ? R"([{"role": "user", "content": "hi"}])" : file.messages);
+  const auto text = text::ChatTemplate::parse(source, file.file).render({.messages = &messages}).text;
+  if (file.output && text != *file.output) wrong_output(file, text);
+}
+
 }  // namespace
 
 const std::vector<FileKind>& file_kinds() {
   static const std::vector<FileKind> kinds{
-      {"gguf", &parse_gguf, nullptr},
+      {"gguf", &parse_gguf, &run_model},
       {"adapter", &parse_gguf, nullptr},
+      {"template", nullptr, &render_template},
       {"safetensors", &read_safetensors, &read_safetensors},
   };
   return kinds;
