@@ -49,6 +49,18 @@ void set_bool(io::Metadata& m, const std::string& key, bool value);
 VocabBuilder small_bpe();
 std::shared_ptr<const text::Tokenizer> small_bpe_tokenizer(const std::string& pre = "smollm");
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 // Seconds of this thread's own work that f takes, whatever else the machine does; a tenth of them under a
 // sanitizer, which slows everything down.
 template <class F>
@@ -60,11 +72,7 @@ double cpu_seconds(F&& f) {
   };
   const double start = now();
   f();
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return (now() - start) / 10;
-#else
-  return now() - start;
-#endif
+  return (now() - start) / (kSanitized ? 10 : 1);
 }
 
 // The texts of ids, joined by '|'.
