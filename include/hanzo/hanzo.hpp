@@ -11,6 +11,7 @@
 #include "hanzo/core/version.hpp"
 #include "hanzo/engine/evaluate.hpp"
 #include "hanzo/engine/generator.hpp"
+#include "hanzo/engine/grammar.hpp"
 #include "hanzo/engine/sampling.hpp"
 #include "hanzo/engine/stop.hpp"
 #include "hanzo/io/atomic_file.hpp"
