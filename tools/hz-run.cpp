@@ -41,9 +41,19 @@ struct RunArgs {
   }
 };
 
-std::vector<std::int32_t> prompt_ids(const RunArgs& args, const Generator& gen, Console& console) {
-  if (!args.ids.empty()) return parse_ids(args.ids);
-  const std::string text = read_prompt(args.prompt, console);
+// What is asked, read before the model is: a missing prompt costs nobody a load.
+struct Question {
+  std::vector<std::int32_t> ids;
+  std::string text;
+};
+Question read_question(const RunArgs& args, Console& console) {
+  if (!args.ids.empty()) return {parse_ids(args.ids), {}};
+  return {{}, read_prompt(args.prompt, console)};
+}
+
+std::vector<std::int32_t> prompt_ids(const RunArgs& args, const Generator& gen, const Question& question) {
+  if (!args.ids.empty()) return question.ids;
+  const std::string& text = question.text;
   if (args.raw) return gen.complete_ids(text);
   std::vector<ChatMessage> messages;
   if (!args.system.empty()) messages.push_back({"system", args.system});
@@ -91,9 +101,11 @@ int answer(const RunArgs& args, Generator& gen, std::vector<std::int32_t> ids, C
 
 int run_model(const RunArgs& args, Console& console) {
   if (args.info) return print_info(args.model.file, args.json, console);
+  if (args.model.file.empty()) throw Error(ErrorKind::usage, "no model given", "", "name a GGUF file with -m");
+  const Question question = read_question(args, console);
   Model model = load_model(args.model, console);
   Generator gen(model, {.ubatch = args.model.ubatch, .pre = args.model.pre});
-  std::vector<std::int32_t> ids = prompt_ids(args, gen, console);
+  std::vector<std::int32_t> ids = prompt_ids(args, gen, question);
   if (!args.logits_out.empty()) write_logits(model, ids, args.model.ubatch, args.logits_out, console.progress());
   if (args.tokens) print_tokens(gen, ids, args.json, console);
   if (args.hash) console.print(logits_hash(model, ids, args.model.ubatch, console.progress()) + "\n");

@@ -71,7 +71,8 @@ std::string read_prompt(const PromptArgs& args, Console& console) {
 
 std::vector<std::int32_t> parse_ids(const std::string& text) {
   std::string list = text;
-  if (text.find_first_not_of("0123456789, \t\n") != std::string::npos) list = read_text_file(text);
+  const bool is_list = text.find_first_not_of("0123456789, \t\n") == std::string::npos;
+  if (!is_list && std::filesystem::exists(text)) list = read_text_file(text);
   std::vector<std::int32_t> ids;
   const char *at = list.data(), *end = at + list.size();
   while (at < end) {
