@@ -83,7 +83,7 @@ int run_checked(Console& console, const Action& action) {
 }  // namespace
 
 int run_action(std::string_view name, int argc, char** argv, const std::function<Action(CLI::App&)>& setup) {
-  ::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write, not the end of the process
+  static_cast<void>(::signal(SIGPIPE, SIG_IGN));  // a closed pipe is an error of write, not the end of the process
   ConsoleOptions options;
   CLI::App app{"", std::string(name)};
   app.option_defaults()->always_capture_default();
