@@ -257,11 +257,11 @@ HZ_FN bool q8_block(const float* x, uint16_t* d_out, int8_t* codes) {
   bool ok = true;
   for (int i = 0; i < 32; ++i) {
     const float a = __builtin_fabsf(x[i]);
-    ok &= a <= 65504.0f * 127.0f;
-    amax = a > amax ? a : amax;
+    ok &= !(a > 65504.0f * 127.0f) || !(a <= 3.4028235e38f);  // overflow, not poison
+    amax = a > amax || a != a ? a : amax;
   }
   const float d = amax / 127.0f, id = d != 0.0f ? 1.0f / d : 0.0f;
-  for (int i = 0; i < 32; ++i) codes[i] = ok ? (int8_t)__builtin_roundf(x[i] * id) : 0;
+  for (int i = 0; i < 32; ++i) codes[i] = ok && amax <= 65504.0f * 127.0f ? (int8_t)__builtin_roundf(x[i] * id) : 0;
   uint16_t lanes[kLanes];
   store_half(lanes, set1(d));
   *d_out = lanes[0];

@@ -127,7 +127,9 @@ HZ_FN V log(V x) {
   y = fma(e, set1(0x1.63p-1f), y);
   y = select(less(x, set1(0.0f)), set1(__builtin_nanf("")), y);
   y = select(less(set1(0x1.fffffep+127f), x), x, y);
-  return select(less(abs(x), set1(0x1p-149f)), set1(-__builtin_inff()), y);
+  y = select(less(abs(x), set1(0x1p-149f)), set1(-__builtin_inff()), y);
+  const Mask ordered = less(neg(abs(x)), set1(1.0f));  // false for NaN alone
+  return select(ordered, y, x);
 }
 
 }  // namespace HZ_UNIT

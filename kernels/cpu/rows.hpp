@@ -101,7 +101,7 @@ static void softcap(const float* a, float cap, int64_t n, float* y) {
   map_row(n, y, [&](int64_t i, int m) { return mul(set1(cap), tanh(mul(take(a, i, m), set1(inv)))); });
 }
 
-HZ_FN V relu(V x) { return max(x, set1(0.0f)); }
+HZ_FN V relu(V x) { return select(less(x, set1(0.0f)), set1(0.0f), x); }  // keeps NaN
 
 // Calls body(f) with the function that `kind` names.
 template <class Body>

@@ -37,6 +37,7 @@ void check_kv(const LoadOptions& options, const model::HParams& h) {
 }  // namespace
 
 Model Model::load(const std::filesystem::path& path, LoadOptions options) {
+  const IeeeMode mode;  // tables and decoded vectors are part of the contract too
   auto body = std::make_shared<Body>();
   body->file = io::Gguf::open(path, options.read_mode, options.progress);
   body->backend = make_backend(options.device, {.threads = options.threads, .isa = options.isa, .pack = options.pack});
