@@ -2,6 +2,7 @@
 // run: the frame around every tool.
 #include "tools/common/run.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <hanzo/backend/backend.hpp>
 #include <hanzo/core/near_names.hpp>
@@ -82,7 +83,15 @@ int run_checked(Console& console, const Action& action) {
 
 }  // namespace
 
+// Standard descriptors that the caller closed are filled, so that no pipe or file of ours takes their number. All are
+// opened for reading: writing to a closed stdout stays an error.
+static void fill_closed_descriptors() {
+  for (int fd = 0; fd <= 2; ++fd)
+    if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", O_RDONLY);  // takes the lowest free number: this one
+}
+
 int run_action(std::string_view name, int argc, char** argv, const std::function<Action(CLI::App&)>& setup) {
+  fill_closed_descriptors();
   static_cast<void>(::signal(SIGPIPE, SIG_IGN));  // a closed pipe is an error of write, not the end of the process
   ConsoleOptions options;
   CLI::App app{"", std::string(name)};
