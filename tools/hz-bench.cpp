@@ -31,7 +31,7 @@ struct Text {
 Text text_of(const TextArgs& args, const ModelArgs& model_args, const Model& model, Console& console) {
   const Generator gen(model, {.pre = model_args.pre});
   Text t;
-  t.ids = gen.tokenizer().encode(read_text_file(args.file), {.add_special = true, .parse_special = false});
+  t.ids = gen.tokenizer().encode(read_text_file(args.file, console), {.add_special = true, .parse_special = false});
   t.options.window = args.window;
   t.options.ubatch = model_args.ubatch;
   t.options.progress = console.progress();

@@ -3,7 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <hanzo/io/atomic_file.hpp>
+#include <hanzo/io/gguf.hpp>
+#include <hanzo/text/tokenizer.hpp>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -90,6 +91,29 @@ void print_tensors(const io::Gguf& file, Console& console) {
 
 }  // namespace
 
+namespace {
+
+// One line for people; what is wrong with the tokenizer, where it cannot be built.
+std::string tokenizer_text(const io::Metadata& meta) {
+  try {
+    const auto t = text::Tokenizer::from_gguf(meta);
+    std::string s = fmt::format("tokenizer: {}, {} tokens", text::name_of(t->kind()), t->size());
+    if (!t->pre().empty()) s += fmt::format(", pre-tokenizer {}", t->pre());
+    const auto named = [&](std::string_view name, std::optional<text::TokenId> id) {
+      if (id) s += fmt::format(", {} {} {}", name, *id, printable(t->text(*id)));
+    };
+    named("bos", t->bos());
+    named("eos", t->eos());
+    named("eot", t->eot());
+    s += fmt::format("; BOS {} before a text; {} tokens end a turn", t->add_bos() ? "is put" : "is not put", t->end_of_turn_ids().size());
+    return s;
+  } catch (const Error& e) {
+    return fmt::format("tokenizer: {}", printable(e.what()));
+  }
+}
+
+}  // namespace
+
 int print_info(const std::string& name, bool as_json, Console& console) {
   if (name.empty()) throw Error(ErrorKind::usage, "no model given", "", "name a GGUF file with -m");
   const io::Gguf file = io::Gguf::open(name, io::ReadMode::map, console.progress());
@@ -104,31 +128,12 @@ int print_info(const std::string& name, bool as_json, Console& console) {
                             file.files().size() == 1 ? "" : "s"));
   print_metadata(file.metadata(), console);
   print_tensors(file, console);
+  console.print(tokenizer_text(file.metadata()) + "\n");
   const io::Value* tmpl = file.metadata().find("tokenizer.chat_template");
   if (tmpl != nullptr && tmpl->type() == io::ValueType::string) console.print(fmt::format("chat template\n{}\n", printable(*file.metadata().get<std::string>("tokenizer.chat_template"))));
   else console.print("no chat template\n");
   console.flush();
   return 0;
-}
-
-void write_logits(const Model& model, std::span<const std::int32_t> ids, std::int64_t ubatch, const std::string& name, const Progress& progress) {
-  io::AtomicFile out(name);
-  std::string header = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", ids.size(), model.hparams().vocab);
-  header.append((64 - (10 + header.size() + 1) % 64) % 64, ' ');  // the data begin at a multiple of 64
-  header += '\n';
-  out.write(std::string_view("\x93NUMPY\x01\x00", 8));
-  const char size[2] = {static_cast<char>(header.size() & 255), static_cast<char>(header.size() >> 8)};
-  out.write(std::string_view(size, 2));
-  out.write(header);
-  auto kv = model.new_sequence();
-  const auto step = static_cast<std::size_t>(ubatch);
-  for (std::size_t at = 0; at < ids.size(); at += step) {
-    progress.check("evaluating the prompt");
-    const SequenceChunk chunk{&kv, ids.subspan(at, std::min(step, ids.size() - at))};
-    out.write(std::as_bytes(model.forward({&chunk, 1}, LogitRows::all).span<const float>()));
-    progress("evaluating the prompt", at + chunk.ids.size(), ids.size());
-  }
-  out.commit();
 }
 
 }  // namespace hz::tools

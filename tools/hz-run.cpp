@@ -15,7 +15,7 @@ namespace {
 struct RunArgs {
   ModelArgs model;
   PromptArgs prompt;
-  std::string ids, system, logits_out;
+  std::string system, logits_out;
   std::int64_t max_tokens = -1;
   SamplingOptions sampling;
   std::uint64_t seed = 0;
@@ -30,9 +30,8 @@ struct RunArgs {
     app.add_option("--min-p", sampling.min_p, "drop tokens below this share of the best one's probability")->check(CLI::Range(0.0, 1.0))->capture_default_str();
     seed_given = app.add_option("--seed", seed, "seed of the random numbers; printed when not given");
     app.add_option("--system", system, "system message");
-    app.add_option("--ids", ids, "token ids in place of a prompt: 1,2,3 or a file of ids");
     app.add_flag("--raw", raw, "no chat template: the prompt is continued as it is");
-    app.add_flag("--json", json, "one JSON object on stdout");
+    app.add_flag("--json", json, "one JSON object on stdout, whatever is asked for");
     app.add_flag("--info", info, "print metadata, tensors, types, sizes, template and tokenizer");
     app.add_flag("--tokens", tokens, "print the final token ids and pieces");
     app.add_flag("--logits-hash", hash, "print the SHA-256 of the logits of all prompt positions");
@@ -47,12 +46,14 @@ struct Question {
   std::string text;
 };
 Question read_question(const RunArgs& args, Console& console) {
-  if (!args.ids.empty()) return {parse_ids(args.ids), {}};
-  return {{}, read_prompt(args.prompt, console)};
+  if (args.prompt.ids_given->count() > 0) return {parse_ids(args.prompt.ids, console), {}};
+  Question question{{}, read_prompt(args.prompt, console)};
+  if (!args.raw) check_utf8(question.text, args.prompt.file.empty() ? "the prompt" : args.prompt.file);
+  return question;
 }
 
 std::vector<std::int32_t> prompt_ids(const RunArgs& args, const Generator& gen, const Question& question) {
-  if (!args.ids.empty()) return question.ids;
+  if (!question.ids.empty()) return question.ids;
   const std::string& text = question.text;
   if (args.raw) return gen.complete_ids(text);
   std::vector<ChatMessage> messages;
@@ -61,12 +62,35 @@ std::vector<std::int32_t> prompt_ids(const RunArgs& args, const Generator& gen, 
   return gen.chat_ids(messages);
 }
 
+std::string hex(std::string_view bytes) {
+  std::string s;
+  for (const char c : bytes) s += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return s;
+}
+
+// In quotes, with the escapes of C; bytes that are no whole character (a token may end inside one) as \xNN.
+std::string quoted(std::string_view bytes) {
+  std::string s = "\"";
+  for (std::size_t at = 0; at < bytes.size();) {
+    const text::Utf8Char c = text::decode_utf8(bytes, at);
+    const std::string_view part = bytes.substr(at, c.length);
+    if (part == "\"" || part == "\\") s += "\\" + std::string(part);
+    else if (part == "\n") s += "\\n";
+    else if (part == "\t") s += "\\t";
+    else if (c.valid && c.cp >= 0x20 && (c.cp < 0x7f || c.cp >= 0xa0)) s += part;
+    else
+      for (const char b : part) s += fmt::format("\\x{:02x}", static_cast<unsigned char>(b));
+    at += c.length;
+  }
+  return s + "\"";
+}
+
 void print_tokens(const Generator& gen, std::span<const std::int32_t> ids, bool as_json, Console& console) {
   nlohmann::json list = nlohmann::json::array();
   for (const std::int32_t id : ids) {
-    const std::string piece = gen.has_tokenizer() ? std::string(gen.tokenizer().piece(id)) : "";
-    if (as_json) list.push_back({{"id", id}, {"piece", piece}});
-    else console.print(fmt::format("{}\t{}\n", id, nlohmann::json(piece).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
+    const std::string_view piece = gen.has_tokenizer() ? gen.tokenizer().piece(id) : "";
+    if (as_json) list.push_back({{"id", id}, {"piece", std::string(piece)}, {"bytes_hex", hex(piece)}});
+    else console.print(fmt::format("{}\t{}\n", id, quoted(piece)));
   }
   if (as_json) console.json({{"tokens", list}});
 }
@@ -108,12 +132,22 @@ int run_model(const RunArgs& args, Console& console) {
   std::vector<std::int32_t> ids = prompt_ids(args, gen, question);
   if (!args.logits_out.empty()) write_logits(model, ids, args.model.ubatch, args.logits_out, console.progress());
   if (args.tokens) print_tokens(gen, ids, args.json, console);
-  if (args.hash) console.print(logits_hash(model, ids, args.model.ubatch, console.progress()) + "\n");
+  if (args.hash) {
+    const std::string hash = logits_hash(model, ids, args.model.ubatch, console.progress());
+    if (args.json) console.json({{"logits_hash", hash}});
+    else console.print(hash + "\n");
+  }
   if (args.tokens || args.hash || !args.logits_out.empty()) return kOk;
   return answer(args, gen, std::move(ids), console);
 }
 
-int list_all_devices(Console& console) {
+int list_all_devices(bool as_json, Console& console) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const BackendInfo& b : list_backends()) list.push_back({{"name", b.name}, {"description", b.description}});
+  if (as_json) {
+    console.json({{"devices", list}});
+    return kOk;
+  }
   for (const BackendInfo& b : list_backends()) console.print(fmt::format("{}\t{}\n", b.name, b.description));
   return kOk;
 }
@@ -123,8 +157,11 @@ int list_all_devices(Console& console) {
 
 int main(int argc, char** argv) {
   return hz::tools::run("hz-run", argc, argv, [](CLI::App& app) {
-    app.description("Answers a prompt with a model from a GGUF file.");
+    app.description("Answers a prompt with a model from a GGUF file.\n\n"
+                    "  hz-run -m model.gguf -p \"Why is the sky blue?\"       one answer on stdout\n"
+                    "  cat notes.txt | hz-run -m model.gguf -p \"Sum up:\"     prompt and pipe are joined\n"
+                    "  hz-run -m model.gguf --info                           what the file holds");
     auto args = std::make_shared<hz::tools::RunArgs>(app);
-    return [args](hz::tools::Console& console) { return args->list_devices ? hz::tools::list_all_devices(console) : hz::tools::run_model(*args, console); };
+    return [args](hz::tools::Console& console) { return args->list_devices ? hz::tools::list_all_devices(args->json, console) : hz::tools::run_model(*args, console); };
   });
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include "hanzo/backend/backend.hpp"
 #include "hanzo/core/checked.hpp"
+#include "hanzo/core/memory.hpp"
 #include "hanzo/core/near_names.hpp"
 #include "hanzo/core/parallel.hpp"
 #include "hanzo/core/progress.hpp"
@@ -12,6 +13,7 @@
 #include "hanzo/engine/evaluate.hpp"
 #include "hanzo/engine/generator.hpp"
 #include "hanzo/engine/grammar.hpp"
+#include "hanzo/engine/logits.hpp"
 #include "hanzo/engine/sampling.hpp"
 #include "hanzo/engine/stop.hpp"
 #include "hanzo/io/atomic_file.hpp"

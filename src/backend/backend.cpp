@@ -8,7 +8,7 @@ namespace hz {
 
 void Backend::missing(std::string_view op) const {
   throw Error(ErrorKind::unsupported, "[" + std::string(op) + "] is not built for the " + std::string(name()) + " backend", "",
-              "use --device cpu, or --fallback cpu where the tool has it");
+              "use the device cpu, which has all ops");
 }
 
 void Backend::embed(const QTensor&, const Tensor&, Tensor&) { missing("embed"); }

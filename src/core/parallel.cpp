@@ -6,6 +6,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <exception>
@@ -16,6 +17,8 @@
 #include <string>
 #include <thread>
 #include <utility>
+
+#include "hanzo/core/error.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -34,13 +37,34 @@ void relax() {
 #endif
 }
 
+// One call of parallel(): `threads` parts, each run once by whoever claims it first.
 struct Region {
   FunctionRef<void(int, int)> body;
   int threads;
 };
 
+// Logical CPUs that this process may run on, at least 1.
+int allowed_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return std::max(1, CPU_COUNT(&set));
+}
+
 class Pool {
-  static constexpr std::uint64_t kMaxHelpers = 4096;
+  static constexpr int kMostParts = 4095;
+  // Number of a region, its parts and how many helpers it wants, in one word: a late worker can never pair one
+  // region's number with another's counts.
+  struct Call {
+    std::uint64_t word = 0;
+    Call() = default;
+    Call(std::uint64_t number, int parts, int helpers)
+        : word(number << 24 | static_cast<std::uint64_t>(parts) << 12 | static_cast<std::uint64_t>(helpers)) {}
+    std::uint64_t number() const { return word >> 24; }
+    int parts() const { return static_cast<int>(word >> 12 & 4095); }
+    int helpers() const { return static_cast<int>(word & 4095); }
+    friend bool operator==(Call, Call) = default;
+  };
 
  public:
   // The pool of this process. Never destroyed: parked threads may outlive static destruction. A forked child
@@ -58,28 +82,24 @@ class Pool {
 
   void run(int threads, FunctionRef<void(int, int)> body) {
     const Claim claim(busy_);
-    const int helpers = claim.held ? grow(threads - 1) : 0;
+    const int parts = std::min(threads, kMostParts);
+    const int helpers = claim.held ? grow(std::min(parts - 1, most_workers_)) : 0;
     if (helpers <= 0) {
       body(0, 1);
       return;
     }
-    Region region{body, helpers + 1};
+    Region region{body, parts};
     error_ = nullptr;
-    pending_.store(helpers, std::memory_order_relaxed);
+    pending_.store(parts, std::memory_order_relaxed);
     region_.store(&region, std::memory_order_relaxed);
-    // One word carries the count of regions and how many helpers this one wants, so that a late worker
-    // can never pair one region's number with another's count.
-    const std::uint64_t regions = epoch_.load(std::memory_order_relaxed) / kMaxHelpers + 1;
-    epoch_.store(regions * kMaxHelpers + static_cast<std::uint64_t>(helpers), std::memory_order_seq_cst);
+    const Call call{epoch_.load(std::memory_order_relaxed).number() + 1, parts, helpers};
+    epoch_.store(call, std::memory_order_seq_cst);
     if (sleepers_.load(std::memory_order_seq_cst) > 0) {
       const std::lock_guard lock(sleep_mutex_);
       wake_.notify_all();
     }
-    try {
-      body(0, region.threads);
-    } catch (...) {
-      keep_error();
-    }
+    work_on(call, 0);
+    // Every part was claimed: what is left runs on other threads. A helper that wakes late finds nothing to claim.
     for (int spin = 0; pending_.load(std::memory_order_acquire) > 0; ++spin) {
       if (spin < kSpins) relax();
       else std::this_thread::yield();
@@ -102,7 +122,6 @@ class Pool {
 
   // Makes up to `want` workers exist; returns how many do (at most want).
   int grow(int want) {
-    want = std::min(want, static_cast<int>(kMaxHelpers) - 1);
     while (workers_ < want) {
       try {
         std::thread([this, id = workers_, seen = epoch_.load()] { work(id, seen); }).detach();
@@ -114,23 +133,41 @@ class Pool {
     return std::min(want, workers_);
   }
 
-  void work(int id, std::uint64_t seen) {
+  void work(int id, Call seen) {
     const IeeeMode mode;
     for (;;) {
       wait_for_change(seen);
       seen = epoch_.load(std::memory_order_acquire);
-      if (id >= static_cast<int>(seen % kMaxHelpers)) continue;
-      Region* region = region_.load(std::memory_order_relaxed);
-      try {
-        region->body(id + 1, region->threads);
-      } catch (...) {
-        keep_error();
-      }
-      pending_.fetch_sub(1, std::memory_order_release);
+      if (id < seen.helpers()) work_on(seen, id + 1);
     }
   }
 
-  void wait_for_change(std::uint64_t seen) {
+  // Runs part `first` and then whatever parts nobody has begun (part 0 is the caller's). The region lives for as long
+  // as one of its parts is unclaimed or running, so it is looked at only after a claim succeeded.
+  void work_on(Call call, int first) {
+    if (claim_part(call, first)) run_part(first);
+    for (int part = 1; part < call.parts(); ++part)
+      if (claim_part(call, part)) run_part(part);
+  }
+
+  // True for the one thread that may run this part.
+  bool claim_part(Call call, int part) {
+    std::atomic<std::uint64_t>& last = claimed_[static_cast<std::size_t>(part)];
+    std::uint64_t seen = last.load(std::memory_order_relaxed);
+    return seen < call.number() && last.compare_exchange_strong(seen, call.number(), std::memory_order_acq_rel);
+  }
+
+  void run_part(int part) {
+    Region* region = region_.load(std::memory_order_relaxed);
+    try {
+      region->body(part, region->threads);
+    } catch (...) {
+      keep_error();
+    }
+    pending_.fetch_sub(1, std::memory_order_release);
+  }
+
+  void wait_for_change(Call seen) {
     for (int spin = 0; spin < kSpins; ++spin) {
       if (epoch_.load(std::memory_order_acquire) != seen) return;
       relax();
@@ -150,10 +187,12 @@ class Pool {
   std::mutex sleep_mutex_, error_mutex_;
   std::condition_variable wake_;
   int workers_ = 0;  // guarded by busy_
+  const int most_workers_ = std::max(1, allowed_cpus());  // more would only take turns; the parts are run all the same
+  std::array<std::atomic<std::uint64_t>, kMostParts + 1> claimed_{};  // number of the region that claimed each part last
   std::exception_ptr error_;
   std::atomic<Region*> region_{nullptr};
   std::atomic<int> sleepers_{0};
-  alignas(64) std::atomic<std::uint64_t> epoch_{0};
+  alignas(64) std::atomic<Call> epoch_{};
   alignas(64) std::atomic<int> pending_{0};
 };
 
@@ -192,6 +231,13 @@ int allowed_cores() {
 
 int default_threads() { return std::min(allowed_cores(), quota_cpus()); }
 
+namespace {
+thread_local const std::stop_token* scope_stop = nullptr;
+}
+
+StopScope::StopScope(std::stop_token stop) : stop_(std::move(stop)), outer_(std::exchange(scope_stop, &stop_)) {}
+StopScope::~StopScope() { scope_stop = outer_; }
+
 void parallel(int threads, FunctionRef<void(int, int)> body) {
   if (threads <= 1) {
     body(0, 1);
@@ -204,10 +250,13 @@ void parallel_for(int threads, std::int64_t n, std::int64_t grain, FunctionRef<v
   if (n <= 0) return;
   const std::int64_t step = std::max<std::int64_t>(grain, 1);
   const std::int64_t chunks = (n - 1) / step + 1;
+  const std::stop_token* stop = scope_stop;
   std::atomic<std::int64_t> next{0};
   parallel(static_cast<int>(std::min<std::int64_t>(threads, chunks)), [&](int, int) {
-    for (std::int64_t c; (c = next.fetch_add(1, std::memory_order_relaxed)) < chunks;)
+    for (std::int64_t c; (c = next.fetch_add(1, std::memory_order_relaxed)) < chunks;) {
+      if (stop != nullptr && stop->stop_requested()) throw Error(ErrorKind::cancelled, "stopped");
       body(c * step, c * step + std::min(step, n - c * step));
+    }
   });
 }
 

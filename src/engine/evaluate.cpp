@@ -33,7 +33,7 @@ void each_scored(const Model& model, std::span<const std::int32_t> window, const
   for (std::size_t at = 0; at < window.size();) {
     const std::size_t end = std::min(window.size(), at < first ? std::min(first, at + step) : at + step);
     const SequenceChunk chunk{&kv, window.subspan(at, end - at)};
-    const Tensor logits = model.forward({&chunk, 1}, at < first ? LogitRows::none : LogitRows::all);
+    const Tensor logits = model.forward({&chunk, 1}, at < first ? LogitRows::none : LogitRows::all, o.progress.stop);
     for (std::size_t i = at; at >= first && i < std::min(end, window.size() - 1); ++i)
       row(i, logits.span<float>().subspan((i - at) * static_cast<std::size_t>(logits.cols()), static_cast<std::size_t>(logits.cols())));
     at = end;

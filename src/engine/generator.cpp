@@ -85,7 +85,7 @@ Tensor Generator::evaluate(std::span<const std::int32_t> ids, const std::stop_to
     if (stop.stop_requested()) throw Error(ErrorKind::cancelled, "stopped while evaluating the prompt");
     const bool last = at + step >= ids.size();
     const SequenceChunk chunk{&kv_, ids.subspan(at, std::min(step, ids.size() - at))};
-    Tensor logits = model_.forward({&chunk, 1}, last ? LogitRows::last : LogitRows::none);
+    Tensor logits = model_.forward({&chunk, 1}, last ? LogitRows::last : LogitRows::none, stop);
     if (last) return logits;
   }
   throw Error(ErrorKind::usage, "the prompt is empty and the model has no token to begin with", "", "give a prompt");

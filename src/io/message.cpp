@@ -74,8 +74,7 @@ std::string printable(std::string_view text, std::size_t limit) {
 }
 
 std::string shown(const std::filesystem::path& file) {
-  const std::string name = file.filename().string();
-  return printable(name.empty() ? file.string() : name, 255);
+  return printable(file.string(), 4096);
 }
 
 Error system_error(std::string_view doing, int error_number, const std::filesystem::path& file) {

@@ -16,7 +16,7 @@ std::string grouped(std::uint64_t n);
 std::string printable(std::string_view text, std::size_t limit = 96);
 // True when `text` is well-formed UTF-8 (no surrogates, no overlong forms).
 bool valid_utf8(std::string_view text);
-// The name of a file as messages show it: without its folder.
+// The name of a file as messages show it: the path as it was given.
 std::string shown(const std::filesystem::path& file);
 // Error(io) for a failed system call: "cannot DOING: REASON", with errno's text as the reason.
 Error system_error(std::string_view doing, int error_number, const std::filesystem::path& file);

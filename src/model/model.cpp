@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "hanzo/core/memory.hpp"
 #include "hanzo/core/parallel.hpp"
 #include "hanzo/model/rope_table.hpp"
 #include "src/model/decoder.hpp"
@@ -16,6 +17,7 @@ struct Model::Body {
   std::shared_ptr<Backend> backend;
   model::Decoder decoder;
   std::int64_t context = 0;
+  model::MemoryPlan plan;
 };
 
 namespace {
@@ -28,6 +30,22 @@ const model::Arch& arch_of(const io::Gguf& file) {
   return *arch;
 }
 
+// Rows of 512 tokens of the widest stages, four bytes each, and one row of logits.
+std::uint64_t work_bytes(const model::HParams& h) {
+  const std::int64_t widest = 6 * h.hidden + 3 * h.ff + 3 * h.expert_ff * h.experts_used + static_cast<std::int64_t>(h.heads) * h.head_dim * 2;
+  return static_cast<std::uint64_t>(512 * widest + h.vocab) * sizeof(float);
+}
+
+model::MemoryPlan plan_of(const io::Gguf& file, const model::Decoder& d, const LoadOptions& options, std::int64_t context) {
+  model::MemoryPlan p;
+  p.context = context;
+  if (options.pack || options.read_mode == io::ReadMode::read) p.weights = file.total_bytes();
+  p.work = work_bytes(d.hparams);
+  const bool two_tables = d.hparams.window > 0;
+  p.position = d.pages->bytes / kKvPage + static_cast<std::uint64_t>(d.hparams.rope_dim) * sizeof(float) * (two_tables ? 2 : 1);
+  return p;
+}
+
 void check_kv(const LoadOptions& options, const model::HParams& h) {
   if (options.kv == KvKind::q8_0 && (h.head_dim % 32 != 0 || h.value_dim % 32 != 0))
     throw Error(ErrorKind::unsupported, "a Q8_0 KV cache needs head sizes that 32 divides, this model has " + std::to_string(h.head_dim) + " and " + std::to_string(h.value_dim), "",
@@ -38,6 +56,8 @@ void check_kv(const LoadOptions& options, const model::HParams& h) {
 
 Model Model::load(const std::filesystem::path& path, LoadOptions options) {
   const IeeeMode mode;  // tables and decoded vectors are part of the contract too
+  const StopScope scope(options.progress.stop);
+  const int threads = options.threads > 0 ? options.threads : default_threads();
   auto body = std::make_shared<Body>();
   body->file = io::Gguf::open(path, options.read_mode, options.progress);
   body->backend = make_backend(options.device, {.threads = options.threads, .isa = options.isa, .pack = options.pack});
@@ -47,17 +67,19 @@ Model Model::load(const std::filesystem::path& path, LoadOptions options) {
   const model::HParams& h = d.hparams;
   d.weights = model::bind_weights(*d.arch, d.hparams, body->file);
   check_kv(options, h);
-  model::check_finite(body->file, options.threads > 0 ? options.threads : default_threads(), options.progress);
-  body->context = options.context > 0 ? options.context : std::min<std::int64_t>(h.context, 4096);
-  if (d.arch->attention.rope != Rope::none) {
-    const auto divisors = d.weights.rope_divisors.defined() ? std::span<const float>(d.weights.rope_divisors.span<float>()) : std::span<const float>();
-    d.rope = model::rope_table(body->context, h.rope_dim, h.rope_base, h.rope_scaling.factor, divisors);
-    d.window_rope = h.window > 0 ? model::rope_table(body->context, h.rope_dim, h.window_rope_base, h.window_rope_scaling.factor, divisors) : d.rope;
-  }
   d.activations = options.activations;
   d.device = body->backend->device();
   d.pages = std::make_shared<model::PageLayout>(
       *body->backend, std::vector<KvLayout>(static_cast<std::size_t>(h.layers), {options.kv, h.kv_heads, h.head_dim, h.value_dim}));
+  body->context = options.context > 0 ? options.context : std::min<std::int64_t>(h.context, 4096);
+  body->plan = plan_of(body->file, d, options, body->context);
+  model::check_memory(body->plan, options.memory_limit > 0 ? options.memory_limit : available_memory());
+  model::check_finite(body->file, threads, options.progress);
+  if (d.arch->attention.rope != Rope::none) {
+    const auto divisors = d.weights.rope_divisors.defined() ? std::span<const float>(d.weights.rope_divisors.span<float>()) : std::span<const float>();
+    d.rope = model::rope_table(body->context, h.rope_dim, h.rope_base, h.rope_scaling.factor, divisors, threads);
+    d.window_rope = h.window > 0 ? model::rope_table(body->context, h.rope_dim, h.window_rope_base, h.window_rope_scaling.factor, divisors, threads) : d.rope;
+  }
   body->options = std::move(options);
   Model m;
   m.body_ = std::move(body);
@@ -70,14 +92,16 @@ const io::Gguf& Model::file() const { return body_->file; }
 const LoadOptions& Model::options() const { return body_->options; }
 Backend& Model::backend() const { return *body_->backend; }
 std::int64_t Model::context() const { return body_->context; }
+const model::MemoryPlan& Model::memory_plan() const { return body_->plan; }
 model::KvSequence Model::new_sequence() const { return model::KvSequence(body_->decoder.pages); }
 
 std::size_t Model::kv_bytes(std::int64_t positions) const {
   return static_cast<std::size_t>((positions + kKvPage - 1) / kKvPage) * body_->decoder.pages->bytes;
 }
 
-Tensor Model::forward(std::span<const SequenceChunk> chunks, LogitRows rows) const {
+Tensor Model::forward(std::span<const SequenceChunk> chunks, LogitRows rows, std::stop_token stop) const {
   const IeeeMode mode;
+  const StopScope scope(std::move(stop));
   model::Decoder::Batch batch;
   std::int64_t tokens = 0;
   for (const SequenceChunk& c : chunks) tokens += static_cast<std::int64_t>(c.ids.size());
@@ -103,7 +127,10 @@ Tensor Model::forward(std::span<const SequenceChunk> chunks, LogitRows rows) con
   if (logits.defined() && !body_->backend->all_finite(logits)) {
     batch.probe = true;  // once more, to say where it began
     body_->decoder.forward(batch);
-    throw Error(ErrorKind::numeric, "NaN or infinite logits at position " + std::to_string(batch.positions.back()), body_->file.files()[0].string());
+    std::size_t row = 0;
+    while (row + 1 < batch.logit_rows.size() && body_->backend->all_finite(logits.row(static_cast<std::int64_t>(row)))) ++row;
+    throw Error(ErrorKind::numeric, "NaN or infinite logits at position " + std::to_string(batch.positions[static_cast<std::size_t>(batch.logit_rows[row])]),
+                body_->file.files()[0].string());
   }
   for (const SequenceChunk& c : chunks) c.kv->advance(static_cast<std::int64_t>(c.ids.size()));
   return logits;

@@ -4,6 +4,9 @@
 
 #include <bit>
 #include <cmath>
+#include <vector>
+
+#include "hanzo/core/parallel.hpp"
 
 namespace hz::model {
 namespace {
@@ -54,20 +57,25 @@ CosSin own_cos_sin(double a) {
 
 }  // namespace
 
-Tensor rope_table(std::int64_t positions, int rot, double base, double factor, std::span<const float> divisors) {
-  Tensor t = Tensor::empty({positions, rot / 2, 2});
+Tensor rope_table(std::int64_t positions, int rot, double base, double factor, std::span<const float> divisors, int threads) {
+  constexpr std::int64_t kGrain = 256;  // positions of one work item
+  const std::int64_t half = rot / 2;
+  Tensor t = Tensor::empty({positions, half, 2});
   float* out = t.data<float>();
-  const double log_base = own_log(base);
-  for (int i = 0; i < rot / 2; ++i) {
-    double frequency = own_exp(-log_base * (2.0 * i / rot)) / factor;
-    if (!divisors.empty()) frequency /= static_cast<double>(divisors[static_cast<std::size_t>(i)]);
-    for (std::int64_t p = 0; p < positions; ++p) {
-      const CosSin cs = own_cos_sin(static_cast<double>(p) * frequency);
-      float* at = out + (p * (rot / 2) + i) * 2;
-      at[0] = static_cast<float>(cs.cos);
-      at[1] = static_cast<float>(cs.sin);
-    }
+  std::vector<double> frequencies;
+  for (std::int64_t i = 0; i < half; ++i) {
+    const double f = own_exp(-own_log(base) * (2.0 * static_cast<double>(i) / rot)) / factor;
+    frequencies.push_back(divisors.empty() ? f : f / static_cast<double>(divisors[static_cast<std::size_t>(i)]));
   }
+  parallel_for(threads, positions, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t p = begin; p < end; ++p)
+      for (std::int64_t i = 0; i < half; ++i) {
+        const CosSin cs = own_cos_sin(static_cast<double>(p) * frequencies[static_cast<std::size_t>(i)]);
+        float* at = out + (p * half + i) * 2;
+        at[0] = static_cast<float>(cs.cos);
+        at[1] = static_cast<float>(cs.sin);
+      }
+  });
   return t;
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "src/text/pretokenizer.hpp"
 #include "src/text/body.hpp"
 
 namespace hz::text {
@@ -121,6 +122,8 @@ std::string_view name_of(TokenizerKind kind) {
 }
 
 Tokenizer::Tokenizer(std::unique_ptr<const Body> body) : body_(std::move(body)) {}
+std::vector<std::string_view> Tokenizer::pre_names() { return detail::pre_names(); }
+
 Tokenizer::~Tokenizer() = default;
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions options) const {

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cfenv>
@@ -14,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "hanzo/core/error.hpp"
 #include "hanzo/core/random.hpp"
 #include "tests/catch.hpp"
 
@@ -41,6 +43,42 @@ TEST_CASE("the caller is thread 0, and fewer than two threads mean the caller al
     int calls = 0;
     parallel(threads, [&](int thread, int count) { calls += thread == 0 && count == 1; });
     CHECK(calls == 1);
+  }
+}
+
+TEST_CASE("far more parts than CPUs all run, each once, region after region") {
+  for (const int threads : {64, 1000, 4095, 5000}) {
+    const auto most = static_cast<std::size_t>(std::min(threads, 4095));
+    std::vector<std::atomic<int>> runs(most);
+    for (int region = 0; region < 20; ++region) parallel(threads, [&](int part, int) { ++runs[static_cast<std::size_t>(part)]; });
+    CHECK(std::all_of(runs.begin(), runs.end(), [](const auto& n) { return n == 20; }));
+  }
+}
+
+TEST_CASE("a stop request ends parallel_for within a chunk, in its own scope only") {
+  for (const int threads : {1, 3}) {
+    std::stop_source source;
+    std::atomic<int> chunks{0};
+    const auto run = [&] {
+      parallel_for(threads, 1000000, 1, [&](std::int64_t, std::int64_t) {
+        if (++chunks == 5) source.request_stop();
+      });
+    };
+    {
+      const StopScope scope(source.get_token());
+      try {
+        run();
+        FAIL("the work went on");
+      } catch (const Error& e) {
+        CHECK(e.kind() == ErrorKind::cancelled);
+      }
+      CHECK(chunks < 5 + 2 * threads);
+      const StopScope inner{std::stop_token()};  // work that the request does not concern
+      parallel_for(threads, 10, 1, [&](std::int64_t, std::int64_t) { ++chunks; });
+    }
+    chunks = 100;
+    run();
+    CHECK(chunks == 1000100);
   }
 }
 

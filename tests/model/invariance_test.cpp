@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One bit pattern: the logits of a token sequence, whatever the batch, chunking, threads, set, packing or neighbours.
-#include "hanzo/engine/generator.hpp"
+#include "hanzo/engine/logits.hpp"
 #include "hanzo/model/model.hpp"
 #include "tests/catch.hpp"
 #include "tests/kernels/isas.hpp"

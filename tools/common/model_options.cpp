@@ -3,13 +3,35 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <hanzo/core/near_names.hpp>
+#include <hanzo/text/tokenizer.hpp>
 
 #include "tools/common/meter.hpp"
 #include "tools/common/run.hpp"
 
 namespace hz::tools {
+
+namespace {
+
+std::string unknown_pre(const std::string& given) {
+  const auto names = text::Tokenizer::pre_names();
+  if (std::find(names.begin(), names.end(), given) != names.end()) return "";
+  std::string near;
+  for (const std::string_view n : nearest(given, names, 3)) near += (near.empty() ? "" : ", ") + std::string(n);
+  return fmt::format("'{}' is no pre-tokenizer known here; the nearest are {}", given, near);
+}
+
+// What is legal but probably not meant.
+void warn_about(const ModelArgs& args, const Model& model, Console& console) {
+  const std::int64_t trained = model.hparams().context;
+  if (args.context > trained)
+    console.warn(fmt::format("-c {} is more than the {} positions that the model was made for: answers get worse beyond", args.context, trained));
+}
+
+}  // namespace
 
 ModelArgs::ModelArgs(CLI::App& app) {
   app.add_option("-m,--model", file, "GGUF file (the first one of a split set)");
@@ -18,10 +40,12 @@ ModelArgs::ModelArgs(CLI::App& app) {
   app.add_option("--ub,--ubatch", ubatch, "prompt tokens evaluated at a time")->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))->capture_default_str();
   add_choice(app, "--kv", kv, {"f16", "f32", "q8_0"}, "element type of the KV cache");
   add_choice(app, "--activations", activations, {"int8", "f32"}, "how products with quantized weights read their input");
-  app.add_option("--device", device, "backend (--list-devices names them)")->capture_default_str();
+  std::vector<std::string> devices;
+  for (const BackendInfo& b : list_backends()) devices.push_back(b.name);
+  add_choice(app, "--device", device, devices, "backend (--list-devices describes them)");
   app.add_flag("--no-pack", no_pack, "use the weights as they lie in the file, without packed panels");
   app.add_flag("--no-mmap", no_mmap, "read the file into memory instead of mapping it");
-  app.add_option("--pre", pre, "pre-tokenizer to use in place of the file's");
+  app.add_option("--pre", pre, "pre-tokenizer to use in place of the file's (--info shows that)")->check(CLI::Validator(unknown_pre, "NAME", "pre"))->type_name("NAME");
 }
 
 Model load_model(const ModelArgs& args, Console& console) {
@@ -41,6 +65,10 @@ Model load_model(const ModelArgs& args, Console& console) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   console.note(fmt::format("loaded {} ({}) in {:.2f} s on {}: {}", args.file, bytes_text(static_cast<double>(model.file().total_bytes())), seconds, model.backend().name(),
                            model.backend().description()));
+  const model::MemoryPlan& plan = model.memory_plan();
+  console.detail(fmt::format("memory: weights {}, context of {} positions {}, temporaries up to {}", bytes_text(static_cast<double>(plan.weights)), plan.context,
+                             bytes_text(static_cast<double>(plan.for_context())), bytes_text(static_cast<double>(plan.work))));
+  warn_about(args, model, console);
   return model;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/common/prompt.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,8 +9,7 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <hanzo/text/utf8.hpp>
 
 namespace hz::tools {
 namespace {
@@ -32,6 +32,11 @@ std::string read_fd(int fd, const std::string& name, const Console& console) {
   }
 }
 
+struct FdCloser {
+  int fd;
+  ~FdCloser() { ::close(fd); }
+};
+
 // A pipe, file or socket that was given as stdin: never a terminal, nor a device such as /dev/null's absence.
 bool stdin_is_piped() {
   struct stat st {};
@@ -41,24 +46,28 @@ bool stdin_is_piped() {
 
 }  // namespace
 
-std::string read_text_file(const std::string& name) {
-  std::ifstream in(name, std::ios::binary);
-  if (!in) throw Error(ErrorKind::bad_file, "cannot open " + name + ": " + std::string(std::strerror(errno)), name);
-  std::string s(std::istreambuf_iterator<char>(in), {});
-  if (in.bad()) throw Error(ErrorKind::io, "cannot read " + name, name);
-  return s;
+std::string read_text_file(const std::string& name, const Console& console) {
+  const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    throw Error(ErrorKind::bad_file, "cannot open the file: " + std::string(std::strerror(errno)), name, errno == ENOENT ? "check the path" : "check its permissions");
+  const FdCloser closer{fd};
+  struct stat st {};
+  if (::fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) throw Error(ErrorKind::bad_file, "this is a folder, not a file", name, "name the file itself");
+  return read_fd(fd, name, console);
 }
 
 PromptArgs::PromptArgs(CLI::App& app) {
   text_given = app.add_option("-p,--prompt", text, "prompt; - reads it from stdin");
   file_given = app.add_option("-f,--file", file, "file that holds the prompt");
+  ids_given = app.add_option("--ids", ids, "token ids in place of a prompt: 1,2,3 or a file of ids");
   text_given->excludes(file_given);
+  ids_given->excludes(text_given)->excludes(file_given);
 }
 
 std::string read_prompt(const PromptArgs& args, Console& console) {
   const bool dash = args.text_given->count() > 0 && args.text == "-";
   if (dash) return read_fd(0, "stdin", console);
-  std::string prompt = args.file_given->count() > 0 ? read_text_file(args.file) : args.text;
+  std::string prompt = args.file_given->count() > 0 ? read_text_file(args.file, console) : args.text;
   const bool given = args.text_given->count() > 0 || args.file_given->count() > 0;
   if (stdin_is_piped()) {
     const std::string piped = read_fd(0, "stdin", console);
@@ -69,10 +78,22 @@ std::string read_prompt(const PromptArgs& args, Console& console) {
   return prompt;
 }
 
-std::vector<std::int32_t> parse_ids(const std::string& text) {
+void check_utf8(std::string_view text, const std::string& source) {
+  std::size_t line = 1;
+  for (std::size_t at = 0; at < text.size();) {
+    const text::Utf8Char c = text::decode_utf8(text, at);
+    if (!c.valid)
+      throw Error(ErrorKind::usage, "the prompt is not valid UTF-8 at byte " + std::to_string(at) + " (line " + std::to_string(line) + ")", source,
+                  "convert it (iconv -f LATIN1 -t UTF-8), or pass --raw to send the bytes as they are");
+    line += text[at] == '\n';
+    at += c.length;
+  }
+}
+
+std::vector<std::int32_t> parse_ids(const std::string& text, const Console& console) {
   std::string list = text;
   const bool is_list = text.find_first_not_of("0123456789, \t\n") == std::string::npos;
-  if (!is_list && std::filesystem::exists(text)) list = read_text_file(text);
+  if (!is_list && std::filesystem::exists(text)) list = read_text_file(text, console);
   std::vector<std::int32_t> ids;
   const char *at = list.data(), *end = at + list.size();
   while (at < end) {

@@ -62,7 +62,7 @@ int run_checked(Console& console, const Action& action) {
   try {
     const int code = action(console);
     console.flush();
-    return code;
+    return code == kInterrupted && Interrupt::pending() != 0 ? 128 + Interrupt::pending() : code;
   } catch (const ClosedPipe&) {
     return kOk;
   } catch (const Error& e) {
@@ -104,6 +104,9 @@ int run_action(std::string_view name, int argc, char** argv, const std::function
     app.set_version_flag("--version", [&] { return version_text(name); }, "show version, build and devices");
     Action action;
     try {
+      app.footer("Exit codes: 0 done, 1 failed, 2 wrong usage, 3 unreadable or bad file, 4 not enough memory, 5 a check failed,\n"
+                 "130 or 143 stopped by Ctrl-C or SIGTERM. Environment: HANZO_ISA=scalar|avx2|avx512 forces an instruction set,\n"
+                 "NO_COLOR turns colours off.");
       action = setup(app);
       app.parse(argc, argv);
     } catch (const CLI::Success& e) {  // --help or --version

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <type_traits>
 
 namespace hz {
@@ -27,14 +28,30 @@ class FunctionRef<R(Args...)> {
   R (*call_)(void*, Args...);
 };
 
-// Runs body(thread, threads) on `threads` threads (the caller is thread 0) and waits for all. When the
-// pool is busy with another caller's work, or cannot start a thread, fewer threads run: `threads` as
-// passed to the body says how many. An exception in the body is rethrown here after all have ended.
+// Runs body(part, threads) once for each part in [0, threads), part 0 on the caller, and waits for all. When the pool
+// is busy with another caller's work, or cannot start a thread, there is one part: `threads` as passed to the body says
+// how many there are. No more threads run at a time than the process has CPUs; parts whose thread has not begun are
+// taken by those that have, so a busy machine never waits for a sleeper. An exception in the body is rethrown here
+// after all have ended.
 void parallel(int threads, FunctionRef<void(int thread, int threads)> body);
 
 // Splits [0, n) into chunks of `grain` that idle threads take in turn; body(begin, end).
 void parallel_for(int threads, std::int64_t n, std::int64_t grain,
                   FunctionRef<void(std::int64_t begin, std::int64_t end)> body);
+
+// While it lives, parallel_for called from this thread takes no further chunk once `stop` was asked for, and throws
+// Error(cancelled): long work on the pool ends within one chunk.
+class StopScope {
+ public:
+  explicit StopScope(std::stop_token stop);
+  ~StopScope();
+  StopScope(const StopScope&) = delete;
+  StopScope& operator=(const StopScope&) = delete;
+
+ private:
+  const std::stop_token stop_;
+  const std::stop_token* outer_;
+};
 
 // Nearest-even rounding, no flush to zero, for as long as it lives; the former mode comes back after.
 class IeeeMode {

@@ -134,7 +134,5 @@ class Generator {
   model::KvSequence kv_;
 };
 
-// SHA-256, as 64 hex digits, over the little-endian F32 logits of all rows of `ids` from an empty context.
-std::string logits_hash(const Model& model, std::span<const std::int32_t> ids, std::int64_t ubatch, const Progress& progress = {});
 
 }  // namespace hz

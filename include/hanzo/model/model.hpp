@@ -4,12 +4,14 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 
 #include "hanzo/core/progress.hpp"
 #include "hanzo/io/gguf.hpp"
 #include "hanzo/model/hparams.hpp"
 #include "hanzo/model/kv_cache.hpp"
+#include "hanzo/model/memory_plan.hpp"
 #include "hanzo/nn/linear.hpp"
 
 namespace hz {
@@ -23,6 +25,7 @@ struct LoadOptions {
   nn::Activations activations = nn::Activations::int8;
   std::int64_t context = 0;        // positions that rope tables cover; 0: the smaller of the model's and 4096
   io::ReadMode read_mode = io::ReadMode::map;
+  std::uint64_t memory_limit = 0;  // bytes that the model may take; 0: available_memory()
   Progress progress = {};
 };
 
@@ -37,7 +40,7 @@ struct SequenceChunk {
 
 class Model {
  public:
-  // Throws Error(bad_file | unsupported | out_of_memory | io).
+  // Throws Error(bad_file | unsupported | out_of_memory | io); out_of_memory before anything large is allocated.
   static Model load(const std::filesystem::path& file, LoadOptions options = {});
 
   const model::HParams& hparams() const;
@@ -50,9 +53,12 @@ class Model {
   model::KvSequence new_sequence() const;
   // Evaluates new tokens of any number of sequences in one batch, in one pass; their keys and values join the
   // sequences. Returns F32 [rows, vocab]: all rows in order, or the last of each chunk, or an undefined tensor.
-  // Throws usage for ids outside the vocabulary or a full context, numeric naming layer and position.
-  Tensor forward(std::span<const SequenceChunk> chunks, LogitRows rows = LogitRows::last) const;
+  // Throws usage for ids outside the vocabulary or a full context, numeric naming layer and position, cancelled
+  // (within milliseconds of the request) when `stop` was asked for; the sequences are then as before.
+  Tensor forward(std::span<const SequenceChunk> chunks, LogitRows rows = LogitRows::last, std::stop_token stop = {}) const;
 
+  // Taken with context() positions.
+  const model::MemoryPlan& memory_plan() const;
   // Bytes of KV cache for `positions` of one sequence.
   std::size_t kv_bytes(std::int64_t positions) const;
 

@@ -9,6 +9,6 @@ namespace hz::model {
 
 // F32 [positions, rot / 2, 2] (cos, sin). angle(p, i) = p / factor * base^(-2 i / rot) / divisors[i];
 // divisors: rot / 2 values (rope_freqs.weight) or empty.
-Tensor rope_table(std::int64_t positions, int rot, double base, double factor, std::span<const float> divisors);
+Tensor rope_table(std::int64_t positions, int rot, double base, double factor, std::span<const float> divisors, int threads = 1);
 
 }  // namespace hz::model

@@ -69,6 +69,9 @@ class Tokenizer {
   static std::shared_ptr<const Tokenizer> from_hf_json(std::string_view tokenizer, std::string_view tokenizer_config = {},
                                                        std::string_view generation_config = {}, const std::string& source = "tokenizer.json");
 
+  // The pre-tokenizers that `tokenizer.ggml.pre` or pre_override may name.
+  static std::vector<std::string_view> pre_names();
+
   ~Tokenizer();
   Tokenizer(const Tokenizer&) = delete;
   Tokenizer& operator=(const Tokenizer&) = delete;

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory is predicted before it is taken; a context that does not fit names the largest that does.
+#include "hanzo/model/memory_plan.hpp"
+
+#include "hanzo/core/error.hpp"
+#include "hanzo/core/memory.hpp"
+#include "hanzo/model/model.hpp"
+#include "tests/catch.hpp"
+#include "tests/model/tiny_model.hpp"
+#include "tests/temp_dir.hpp"
+
+using namespace hz;
+using namespace hz::test;
+
+namespace {
+
+std::string hint_of(const model::MemoryPlan& plan, std::uint64_t available) {
+  try {
+    model::check_memory(plan, available);
+  } catch (const Error& e) {
+    CHECK(e.kind() == ErrorKind::out_of_memory);
+    return e.hint();
+  }
+  return "fits";
+}
+
+}  // namespace
+
+TEST_CASE("a plan that does not fit names the largest context that does", "[model]") {
+  const model::MemoryPlan plan{.context = 1000, .weights = 5000, .work = 1000, .position = 10};
+  CHECK(plan.total() == 16000);
+  CHECK(hint_of(plan, 16000) == "fits");
+  CHECK(hint_of(plan, 15999).find("-c 960)") != std::string::npos);
+  CHECK(hint_of(plan, 6000 + 640).find("-c 64)") != std::string::npos);
+  CHECK(hint_of(plan, 6000 + 639).find("smaller model") != std::string::npos);
+  CHECK(hint_of(plan, 0).find("smaller model") != std::string::npos);
+}
+
+TEST_CASE("loading refuses a context beyond the memory before it allocates it, and the named one loads", "[model]") {
+  const TempDir dir;
+  const auto file = dir.path() / "m.gguf";
+  TinyModel({}).write(file);
+  const model::MemoryPlan plan = Model::load(file, {.threads = 1}).memory_plan();
+  const std::uint64_t limit = plan.weights + plan.work + 128 * plan.position;
+  try {
+    Model::load(file, {.threads = 1, .context = std::int64_t{1} << 31, .memory_limit = limit});
+    FAIL("a context of 2^31 positions was taken");
+  } catch (const Error& e) {
+    CHECK(e.kind() == ErrorKind::out_of_memory);
+    CHECK(e.hint().find("-c 128)") != std::string::npos);
+  }
+  CHECK(Model::load(file, {.threads = 1, .context = 128, .memory_limit = limit}).context() == 128);
+}
+
+TEST_CASE("the memory that is left is known and not zero", "[core]") {
+  CHECK(available_memory() > (std::uint64_t{16} << 20));
+  CHECK(available_memory() < (std::uint64_t{1} << 50));
+}
