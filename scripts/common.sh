@@ -40,6 +40,13 @@ configure() {
     if [ "$*" = "$(cat "$stamp" 2>/dev/null)" ] && [ "${HANZO_RECONFIGURE:-0}" = 0 ]; then return 0; fi
     again=(--reconfigure)
   fi
-  meson setup "${again[@]}" "$folder" "$@" >&2 || fail "meson setup failed; if $folder is of another machine or version, remove it"
+  local log
+  log=$(mktemp)
+  if ! meson setup "${again[@]}" "$folder" "$@" >"$log" 2>&1; then  # some hundred lines that matter only now
+    cat "$log" >&2
+    rm -f "$log"
+    fail "meson setup failed; if $folder is of another machine or version, remove it"
+  fi
+  rm -f "$log"
   printf '%s' "$*" >"$stamp"
 }

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <bit>
-#include <cstdlib>
 #include <mutex>
 #include <new>
 #include <string>
@@ -30,6 +29,8 @@ int class_index(std::size_t size) {
   return top * 16 + static_cast<int>((size >> (top - 4)) & 15u);
 }
 
+std::size_t size_of_class(int index) { return static_cast<std::size_t>(16 + index % 16) << (index / 16 - 4); }
+
 struct Arena {
   std::mutex mutex;
   std::array<std::vector<void*>, kClasses> free;
@@ -40,10 +41,13 @@ Arena& arena() {
   return *a;
 }
 
+std::align_val_t align_of(std::size_t size) { return std::align_val_t{size >= kHugePage ? kHugePage : kAlign}; }
+
+void free_block(void* p, std::size_t size) noexcept { ::operator delete(p, align_of(size)); }
+
 void* allocate_block(std::size_t size) {
-  const std::size_t align = size >= kHugePage ? kHugePage : kAlign;
-  void* p = std::aligned_alloc(align, (size + align - 1) / align * align);
-  if (p == nullptr && trim_host_arena() > 0) p = std::aligned_alloc(align, (size + align - 1) / align * align);
+  void* p = ::operator new(size, align_of(size), std::nothrow);
+  if (p == nullptr && trim_host_arena() > 0) p = ::operator new(size, align_of(size), std::nothrow);
   if (p == nullptr)
     throw Error(ErrorKind::out_of_memory, "cannot allocate " + std::to_string(size) + " bytes", "",
                 "use a smaller context (-c), a smaller batch (--ub) or a smaller model");
@@ -59,7 +63,7 @@ void release(void* p, std::size_t size) noexcept {
     list.push_back(p);
     a.cached += size;
   } catch (...) {
-    std::free(p);
+    free_block(p, size);
   }
 }
 
@@ -80,7 +84,7 @@ std::shared_ptr<Storage> allocate_host(std::size_t bytes) {
     }
   }
   if (p == nullptr) p = allocate_block(size);
-  std::shared_ptr<void> owner(p, [size](void* q) { release(q, size); });
+  std::shared_ptr<void> owner(p, [size](void* q) { release(q, size); });  // calls it too when it cannot be made
   auto storage = std::make_shared<Storage>();
   storage->data = static_cast<std::byte*>(p);
   storage->bytes = bytes;
@@ -91,9 +95,10 @@ std::shared_ptr<Storage> allocate_host(std::size_t bytes) {
 std::size_t trim_host_arena() {
   Arena& a = arena();
   const std::lock_guard lock(a.mutex);
-  for (auto& list : a.free) {
-    for (void* p : list) std::free(p);
-    list.clear();
+  for (int i = 0; i < kClasses; ++i) {
+    auto& list = a.free[static_cast<std::size_t>(i)];
+    for (void* p : list) free_block(p, size_of_class(i));
+    std::vector<void*>().swap(list);
   }
   const std::size_t released = a.cached;
   a.cached = 0;

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "hanzo/core/checked.hpp"
+#include "hanzo/core/parallel.hpp"
 #include "hanzo/quant/format/decode.h"
 #include "hanzo/quant/visit.hpp"
 
@@ -45,6 +46,7 @@ void QTensor::decode_row(std::int64_t i, float* out) const {
 }
 
 Tensor QTensor::decode() const {
+  const IeeeMode mode;
   Tensor t = Tensor::empty(shape());
   for (std::int64_t i = 0; i < rows(); ++i) decode_row(i, t.data<float>() + i * cols());
   return t;
@@ -75,6 +77,7 @@ QTensor quantize(const Tensor& weights, WType type, std::span<const float> impor
   if (f.encoder == nullptr) throw Error(ErrorKind::unsupported, "[quantize] no encoder for " + std::string(f.name) + " is built");
   if (!importance.empty() && static_cast<std::int64_t>(importance.size()) != weights.cols())
     throw Error(ErrorKind::usage, "[quantize] " + std::to_string(importance.size()) + " importance values for rows of " + std::to_string(weights.cols()));
+  const IeeeMode mode;
   const std::size_t bytes = quant::row_bytes(type, weights.cols());
   const auto values = weights.span<float>();
   auto storage = allocate_host(bytes * static_cast<std::size_t>(weights.rows()));

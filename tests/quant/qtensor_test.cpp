@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // QTensor: rows of blocks, experts, poison, and what is refused.
+#include <cfenv>
 #include <cstring>
 
 #include "hanzo/quant/qtensor.hpp"
@@ -66,4 +67,20 @@ TEST_CASE("what does not fit is refused") {
   CHECK(kind_of([&] { QTensor("t", Shape{std::int64_t(1) << 56, 64}, WType::q4_0, storage, 0); }) == ErrorKind::bad_file);
   CHECK(kind_of([&] { QTensor("t", Shape{1, 64}, WType::q4_0, storage, ~std::size_t(0) - 8); }) == ErrorKind::bad_file);
   CHECK(kind_of([&] { quantize(ramp(1, 64), WType::q4_0, std::vector<float>(63)); }) == ErrorKind::usage);
+}
+
+TEST_CASE("encoding and decoding do not depend on the caller's rounding mode") {
+  Tensor t = Tensor::empty({4, 64});
+  for (std::int64_t i = 0; i < t.numel(); ++i) t.data<float>()[i] = 0.37f * static_cast<float>(i % 53) - 7.1f;
+  for (const WType type : {WType::q8_0, WType::q4_1, WType::f16}) {
+    const QTensor near = quantize(t, type);
+    const Tensor values = near.decode();
+    const int before = std::fegetround();
+    std::fesetround(FE_UPWARD);
+    const QTensor up = quantize(t, type);
+    const Tensor up_values = near.decode();
+    std::fesetround(before);
+    CHECK(std::memcmp(near.bytes().data(), up.bytes().data(), near.nbytes()) == 0);
+    CHECK(std::memcmp(values.raw(), up_values.raw(), values.nbytes()) == 0);
+  }
 }
