@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole public API.
 #pragma once
+#include "hanzo/autograd/checkpoint.hpp"
+#include "hanzo/autograd/custom_op.hpp"
+#include "hanzo/autograd/grad_store.hpp"
+#include "hanzo/autograd/record.hpp"
+#include "hanzo/autograd/tape.hpp"
+#include "hanzo/autograd/var.hpp"
 #include "hanzo/backend/backend.hpp"
 #include "hanzo/core/checked.hpp"
 #include "hanzo/core/memory.hpp"

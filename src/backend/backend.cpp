@@ -31,6 +31,18 @@ void Backend::rope(Rope, const Tensor&, std::span<const std::int32_t>, const Ten
 std::size_t Backend::kv_layer_bytes(const KvLayout&) const { missing("kv_layer_bytes"); }
 void Backend::kv_write(const KvBatch&, const Tensor&, const Tensor&) { missing("kv_write"); }
 void Backend::attention(const AttentionArgs&, const Tensor&, int, Tensor&) { missing("attention"); }
+void Backend::unary_grad(Unary, const Tensor&, const Tensor&, Tensor&) { missing("unary_grad"); }
+void Backend::softcap_grad(const Tensor&, float, const Tensor&, Tensor&) { missing("softcap_grad"); }
+void Backend::glu_grad(Unary, const Tensor&, const Tensor&, const Tensor&, Tensor*, Tensor*) { missing("glu_grad"); }
+void Backend::softmax_grad(const Tensor&, const Tensor&, Tensor&) { missing("softmax_grad"); }
+void Backend::norm_grad(const NormArgs&, const Tensor&, const Tensor&, Tensor*, Tensor*, Tensor*) { missing("norm_grad"); }
+void Backend::rope_grad(Rope, const Tensor&, std::span<const std::int32_t>, const Tensor&, int, Tensor&) { missing("rope_grad"); }
+void Backend::attention_grad(const AttentionArgs&, const Tensor&, int, const Tensor&, const Tensor&, const AttentionGrads&) { missing("attention_grad"); }
+void Backend::column_sum(const Tensor&, Tensor&) { missing("column_sum"); }
+void Backend::row_dot(const Tensor&, const Tensor&, Tensor&) { missing("row_dot"); }
+void Backend::linear_input_grad(std::span<const InputGradJob>, Tensor&) { missing("linear_input_grad"); }
+void Backend::expert_input_grad(const ExpertGradJob&, Tensor&) { missing("expert_input_grad"); }
+void Backend::weight_grad(const Tensor&, const Tensor&, Tensor&) { missing("weight_grad"); }
 bool Backend::all_finite(const Tensor&) { missing("all_finite"); }
 
 void Backend::add_norm_quantize(const Tensor& a, const Tensor* b, const NormArgs& norm, Tensor* sum, Tensor* y, QAct* q) {
@@ -54,6 +66,12 @@ void Backend::glu_quantize(Unary kind, const Tensor& gate, const Tensor& up, Ten
 void Backend::attention_quantize(const AttentionArgs& args, const Tensor& q, int heads, Tensor& out, QAct& quantized) {
   attention(args, q, heads, out);
   quantize(out, quantized);
+}
+
+Backend& backend_of(const Tensor& t) {
+  if (t.device().backend() != nullptr) return *t.device().backend();
+  static const std::shared_ptr<Backend> fallback = make_backend("cpu");
+  return *fallback;
 }
 
 std::shared_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options) {

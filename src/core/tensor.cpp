@@ -99,6 +99,7 @@ Tensor Tensor::slice(int dim, std::int64_t begin, std::int64_t end) const {
   Tensor t = *this;
   t.byte_offset_ += static_cast<std::size_t>(begin * strides_[d]) * size_of(dtype_);
   t.shape_[d] = end - begin;
+  t.grad_id_ = 0;
   return t;
 }
 
@@ -109,6 +110,7 @@ Tensor Tensor::transpose(int a, int b) const {
   Tensor t = *this;
   std::swap(t.shape_[a], t.shape_[b]);
   std::swap(t.strides_[a], t.strides_[b]);
+  t.grad_id_ = 0;
   return t;
 }
 

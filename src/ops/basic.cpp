@@ -4,12 +4,6 @@
 
 namespace hz {
 
-Backend& backend_of(const Tensor& t) {
-  if (t.device().backend() != nullptr) return *t.device().backend();
-  static const std::shared_ptr<Backend> fallback = make_backend("cpu");
-  return *fallback;
-}
-
 Tensor add(const Tensor& a, const Tensor& b) {
   ops::same_shape("add", a, b);
   Tensor y = ops::like(a);

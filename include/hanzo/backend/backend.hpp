@@ -48,6 +48,9 @@ struct AttentionArgs {
   bool causal = true;               // false: every position of the segment sees all of it
   const Tensor* sinks = nullptr;    // F32 [heads]
   const Tensor* slopes = nullptr;   // F32 [heads], ALiBi
+  // The rows that kv_write stored for the segments: where a tape sends the gradients of K and V. Attention itself reads pages.
+  const Tensor* k = nullptr;
+  const Tensor* v = nullptr;
 };
 
 // A norm of the last axis; w and b may be undefined.
@@ -57,6 +60,28 @@ struct NormArgs {
   const Tensor* w = nullptr;
   const Tensor* b = nullptr;
   float eps = 0;
+};
+
+// The way back through linear: row i of dy [rows, out] times w (dense or quantized, [out, in]) goes to row first_row + i.
+struct InputGradJob {
+  const QTensor* w = nullptr;
+  const Tensor* dense = nullptr;
+  const Tensor* dy = nullptr;
+  std::int64_t first_row = 0;
+};
+// The way back through expert_linear: row i of dy [rows, out] times expert experts[i] of w goes to row x_rows[i].
+struct ExpertGradJob {
+  const QTensor* w = nullptr;
+  const Tensor* dy = nullptr;
+  std::span<const std::int32_t> x_rows;
+  std::span<const std::int32_t> experts;
+};
+// Gradients of attention; null ones are not wanted. dk, dv: the rows that kv_write stored for the segments.
+struct AttentionGrads {
+  Tensor* dq = nullptr;      // F32 [tokens, heads * head_dim]
+  Tensor* dk = nullptr;      // F32 [tokens, kv heads * head_dim]
+  Tensor* dv = nullptr;      // F32 [tokens, kv heads * value_dim]
+  Tensor* dsinks = nullptr;  // F32 [heads]
 };
 
 class Backend {
@@ -100,6 +125,22 @@ class Backend {
   virtual void attention(const AttentionArgs& args, const Tensor& q, int heads, Tensor& out);
   // out = attention; quantized = quantize(out)
   virtual void attention_quantize(const AttentionArgs& args, const Tensor& q, int heads, Tensor& out, QAct& quantized);
+  // gradients: dy is that of the op's output; results are overwritten, null ones are not wanted
+  virtual void unary_grad(Unary kind, const Tensor& x, const Tensor& dy, Tensor& dx);
+  virtual void softcap_grad(const Tensor& y, float cap, const Tensor& dy, Tensor& dx);  // y: what softcap gave
+  virtual void glu_grad(Unary kind, const Tensor& gate, const Tensor& up, const Tensor& dy, Tensor* dgate, Tensor* dup);
+  virtual void softmax_grad(const Tensor& y, const Tensor& dy, Tensor& dx);             // y: what softmax gave
+  virtual void norm_grad(const NormArgs& norm, const Tensor& x, const Tensor& dy, Tensor* dx, Tensor* dw, Tensor* db);
+  virtual void rope_grad(Rope kind, const Tensor& dy, std::span<const std::int32_t> positions, const Tensor& table, int heads, Tensor& dx);
+  // out: what attention gave. K, V as the pages hold them (straight-through for the cache kind's rounding).
+  virtual void attention_grad(const AttentionArgs& args, const Tensor& q, int heads, const Tensor& out, const Tensor& dout, const AttentionGrads& grads);
+  virtual void column_sum(const Tensor& a, Tensor& out);                    // out [n] = sum over the rows of a, ascending
+  virtual void row_dot(const Tensor& a, const Tensor& b, Tensor& out);      // out [rows] = the dot of each pair of rows
+  // dx [tokens, in] = the sum over jobs of dy * w: for each element one chain of fma from +0, jobs in order, rows of w ascending
+  virtual void linear_input_grad(std::span<const InputGradJob> jobs, Tensor& dx);
+  virtual void expert_input_grad(const ExpertGradJob& job, Tensor& dx);
+  // dw [out, in] = dy^T [out, tokens] * x [tokens, in], tokens ascending
+  virtual void weight_grad(const Tensor& dy, const Tensor& x, Tensor& dw);
   // true when every element is finite
   virtual bool all_finite(const Tensor& x);
 
@@ -107,6 +148,9 @@ class Backend {
   // The error of an op that this backend does not have.
   [[noreturn]] void missing(std::string_view op) const;
 };
+
+// The backend an op on `t` runs on: the tensor's own, or the process's default CPU backend.
+Backend& backend_of(const Tensor& t);
 
 // Makes a backend by name ("cpu", "reference", ...). Throws usage naming the known ones.
 std::shared_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options = {});

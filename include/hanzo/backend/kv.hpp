@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "hanzo/backend/kinds.hpp"
@@ -26,6 +27,7 @@ struct KvSegment {
   std::int64_t position = 0;  // of the first token in its sequence
   std::int64_t visible_from = 0;            // first position of the sequence that may be attended to
   const std::byte* const* pages = nullptr;  // page table of the sequence: base of each page, all layers
+  std::shared_ptr<const void> pin = {};     // keeps table and pages: set under a tape, whose gradients read them
 };
 
 // Where a layer finds its part of each page.

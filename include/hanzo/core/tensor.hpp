@@ -20,6 +20,7 @@ struct Storage {
   std::size_t bytes = 0;
   bool host = true;
   bool mapped = false;  // pages of a file, which the system may drop and read again
+  std::uint32_t version = 0;  // counts changes in place (Tensor::touch)
   std::shared_ptr<void> owner;
 };
 
@@ -65,7 +66,8 @@ class Tensor {
   }
   float item() const;  // the value of a one-element F32 tensor
 
-  // Views; never copy. Throw usage when the view does not exist.
+  // Views; never copy. Throw usage when the view does not exist. A reshaped view keeps the identity under a tape; a part
+  // (slice, row, transpose) is a constant to it: hz::slice_rows and hz::pick_rows pass gradients.
   Tensor reshape(const Shape& shape) const;
   Tensor slice(int dim, std::int64_t begin, std::int64_t end) const;
   Tensor row(std::int64_t i) const { return slice(0, i, i + 1); }
@@ -76,6 +78,9 @@ class Tensor {
   // Set by autograd alone; core only carries it.
   std::uint64_t grad_id() const { return grad_id_; }
   Tensor with_grad_id(std::uint64_t id) const;
+  // Call after elements were written in place: a tape that saved them for a gradient then refuses to use them.
+  void touch() const { ++storage_->version; }
+  std::uint32_t version() const { return storage_->version; }
   const std::shared_ptr<Storage>& storage() const { return storage_; }
 
  private:

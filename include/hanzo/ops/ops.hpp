@@ -9,9 +9,6 @@
 
 namespace hz {
 
-// The backend an op on `t` runs on: the tensor's own, or the process's default CPU backend.
-Backend& backend_of(const Tensor& t);
-
 // ids I32 [tokens] -> rows of table [vocab, n], decoded to F32 [tokens, n]. Ids outside the table are an error.
 Tensor embed(const QTensor& table, const Tensor& ids, Device device = {});
 
