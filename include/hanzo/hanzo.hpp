@@ -26,6 +26,7 @@
 #include "hanzo/io/gguf.hpp"
 #include "hanzo/io/gguf_split.hpp"
 #include "hanzo/io/gguf_writer.hpp"
+#include "hanzo/io/jsonl.hpp"
 #include "hanzo/io/map_guard.hpp"
 #include "hanzo/io/safetensors.hpp"
 #include "hanzo/io/sha256.hpp"
@@ -46,3 +47,5 @@
 #include "hanzo/text/stream_decoder.hpp"
 #include "hanzo/text/tokenizer.hpp"
 #include "hanzo/text/utf8.hpp"
+#include "hanzo/train/batches.hpp"
+#include "hanzo/train/dataset.hpp"

@@ -32,6 +32,8 @@ BadFile entry_of(const Json& j) {
   f.ref_tokens = j.value("ref_tokens", std::vector<std::int32_t>{});
   if (j.contains("messages")) f.messages = j["messages"].dump();
   if (j.contains("expect_output")) f.output = j["expect_output"].get<std::string>();
+  f.rows = j.value("rows", std::int64_t{-1});
+  f.line = j.value("line", std::int64_t{0});
   f.strict = j.value("strict", true);
   f.bytes = j.value("bytes", std::uint64_t{0});
   return f;
@@ -48,6 +50,7 @@ std::string flaw(const BadFile& file, const Outcome& o) {
   if (o.kind != Outcome::Kind::refused) return {};
   if (o.what.empty()) return "an error without a cause";
   if (o.where.find(file.file) == std::string::npos && o.what.find(file.file) == std::string::npos) return "an error that does not name the file";
+  if (file.line > 0 && !(o.where + " ").ends_with("line " + std::to_string(file.line) + " ")) return "an error that does not name line " + std::to_string(file.line);
   // A template's bound is on what it makes (TemplateLimits), not on its size.
   const std::uint64_t spare = file.kind == "template" ? text::TemplateLimits{}.live_bytes + text::TemplateLimits{}.output_bytes : kSpareMemory;
   if (memory_limits_apply() && o.grown_rss > file.bytes + spare) return "an error after taking " + std::to_string(o.grown_rss) + " bytes of memory";

@@ -19,6 +19,7 @@ struct BadFile {
   std::vector<std::int32_t> ref_prompt, ref_tokens;  // its ids, and the greedy ids that follow; empty: not told
   std::string messages;                   // of a template: JSON
   std::optional<std::string> output;      // what it renders
+  std::int64_t rows = -1, line = 0;    // of a data file: how many rows it has, and where it is broken; -1, 0: not told
   bool strict = true;
   std::uint64_t bytes = 0;
 };

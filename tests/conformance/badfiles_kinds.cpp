@@ -8,6 +8,7 @@
 #include "hanzo/engine/generator.hpp"
 #include "hanzo/io/gguf.hpp"
 #include "hanzo/io/safetensors.hpp"
+#include "hanzo/train/dataset.hpp"
 #include "tests/conformance/badfiles.hpp"
 
 namespace hz::conformance {
@@ -59,6 +60,12 @@ void render_template(const std::filesystem::path& dir, const BadFile& file) {
   if (file.output && text != *file.output) wrong_output(file, text);
 }
 
+// Rows as training takes them, without a model; the first bad one is an error.
+void read_rows(const std::filesystem::path& dir, const BadFile& file) {
+  const auto report = train::check_dataset(dir / file.file, {.strict = true});
+  if (file.rows >= 0 && report.rows != file.rows) wrong_output(file, std::to_string(report.rows) + " rows in place of " + std::to_string(file.rows));
+}
+
 }  // namespace
 
 const std::vector<FileKind>& file_kinds() {
@@ -66,6 +73,7 @@ const std::vector<FileKind>& file_kinds() {
       {"gguf", &parse_gguf, &run_model},
       {"adapter", &parse_gguf, nullptr},
       {"template", nullptr, &render_template},
+      {"jsonl", nullptr, &read_rows},
       {"safetensors", &read_safetensors, &read_safetensors},
   };
   return kinds;
