@@ -25,7 +25,7 @@ bool all_finite(const Tensor& t) {
 }
 
 // The parameter's values, rounded to its type.
-void store(const Tensor& master, Tensor& value, std::int64_t begin, std::int64_t end) {
+void store(const Tensor& master, const Tensor& value, std::int64_t begin, std::int64_t end) {
   const float* from = master.data<float>();
   if (value.dtype() == DType::f16)
     for (std::int64_t i = begin; i < end; ++i) value.data<Half>()[i] = to_half(from[i]);
@@ -33,18 +33,18 @@ void store(const Tensor& master, Tensor& value, std::int64_t begin, std::int64_t
     for (std::int64_t i = begin; i < end; ++i) value.data<BFloat16>()[i] = to_bfloat16(from[i]);
 }
 
-Tensor master_of(const nn::Parameter& p) {
-  if (p.value.dtype() == DType::f32) return p.value;
-  if (p.value.dtype() != DType::f16 && p.value.dtype() != DType::bf16)
-    throw Error(ErrorKind::usage, "[optim] parameter " + p.name + " is " + std::string(name_of(p.value.dtype())) + "; F32, F16 and BF16 can be trained");
-  Tensor master = Tensor::empty(p.value.shape());
+Tensor master_of(const Var& p) {
+  if (p.tensor().dtype() == DType::f32) return p.tensor();
+  if (p.tensor().dtype() != DType::f16 && p.tensor().dtype() != DType::bf16)
+    throw Error(ErrorKind::usage, "[optim] parameter " + p.name() + " is " + std::string(name_of(p.tensor().dtype())) + "; F32, F16 and BF16 can be trained");
+  Tensor master = Tensor::empty(p.tensor().shape());
   float* to = master.data<float>();
   for (std::int64_t i = 0; i < master.numel(); ++i)
-    to[i] = p.value.dtype() == DType::f16 ? to_float(p.value.data<Half>()[i]) : to_float(p.value.data<BFloat16>()[i]);
+    to[i] = p.tensor().dtype() == DType::f16 ? to_float(p.tensor().data<Half>()[i]) : to_float(p.tensor().data<BFloat16>()[i]);
   return master;
 }
 
-std::vector<Group> one_group(std::vector<nn::Parameter> parameters) {
+std::vector<Group> one_group(std::vector<Var> parameters) {
   std::vector<Group> groups(1);
   groups[0].parameters = std::move(parameters);
   return groups;
@@ -52,17 +52,17 @@ std::vector<Group> one_group(std::vector<nn::Parameter> parameters) {
 
 }  // namespace
 
-std::vector<Group> lora_plus_groups(std::span<const nn::Parameter> parameters, double ratio) {
+std::vector<Group> lora_plus_groups(std::span<const Var> parameters, double ratio) {
   std::vector<Group> groups(2);
   groups[1].lr_scale = ratio;
-  for (const nn::Parameter& p : parameters) groups[is_b_factor(p.name) ? 1 : 0].parameters.push_back(p);
+  for (const Var& p : parameters) groups[is_b_factor(p.name()) ? 1 : 0].parameters.push_back(p);
   return groups;
 }
 
-std::vector<Group> decay_groups(std::span<const nn::Parameter> parameters) {
+std::vector<Group> decay_groups(std::span<const Var> parameters) {
   std::vector<Group> groups(2);
   groups[1].weight_decay = 0.0;
-  for (const nn::Parameter& p : parameters) groups[p.value.rank() < 2 ? 1 : 0].parameters.push_back(p);
+  for (const Var& p : parameters) groups[p.tensor().rank() < 2 ? 1 : 0].parameters.push_back(p);
   return groups;
 }
 
@@ -81,11 +81,11 @@ double clip_factor(double norm, double max_norm) { return max_norm > 0 ? std::mi
 
 Optimizer::Optimizer(std::vector<Group> groups, double lr, double weight_decay, std::vector<std::string> moments) : moment_names_(std::move(moments)), lr_(lr) {
   for (const Group& group : groups)
-    for (const nn::Parameter& p : group.parameters) {
-      if (!p.value.contiguous()) throw Error(ErrorKind::usage, "[optim] parameter " + p.name + " is not contiguous");
+    for (const Var& p : group.parameters) {
+      if (!p.tensor().contiguous()) throw Error(ErrorKind::usage, "[optim] parameter " + p.name() + " is not contiguous");
       Slot slot;
       slot.master = master_of(p);
-      for (std::size_t i = 0; i < moment_names_.size(); ++i) slot.moments.push_back(Tensor::zeros(p.value.shape()));
+      for (std::size_t i = 0; i < moment_names_.size(); ++i) slot.moments.push_back(Tensor::zeros(p.tensor().shape()));
       slot.updates = Tensor::zeros({1}, DType::i64);
       slot.lr_scale = group.lr_scale;
       slot.weight_decay = group.weight_decay.value_or(weight_decay);
@@ -98,16 +98,16 @@ bool Optimizer::step(std::span<const Tensor> gradients, const StepOptions& optio
   if (gradients.size() != parameters_.size())
     throw Error(ErrorKind::usage, "[optim] " + std::to_string(gradients.size()) + " gradients for " + std::to_string(parameters_.size()) + " parameters");
   for (std::size_t i = 0; i < gradients.size(); ++i)
-    if (gradients[i].defined() && !(gradients[i].shape() == parameters_[i].value.shape()))
-      throw Error(ErrorKind::usage, "[optim] the gradient of " + parameters_[i].name + " is " + to_string(gradients[i].shape()) + ", the parameter " +
-                                        to_string(parameters_[i].value.shape()));
+    if (gradients[i].defined() && !(gradients[i].shape() == parameters_[i].shape()))
+      throw Error(ErrorKind::usage, "[optim] the gradient of " + parameters_[i].name() + " is " + to_string(gradients[i].shape()) + ", the parameter " +
+                                        to_string(parameters_[i].shape()));
   const bool finite = std::isfinite(options.scale) && std::all_of(gradients.begin(), gradients.end(), [](const Tensor& g) { return !g.defined() || all_finite(g); });
   if (!finite) {
     ++skipped_;
     return false;
   }
   const IeeeMode mode;
-  const int threads = default_threads();
+  const int threads = options.threads > 0 ? options.threads : default_threads();
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     if (!gradients[i].defined()) continue;
     Slot& slot = slots_[i];
@@ -116,17 +116,24 @@ bool Optimizer::step(std::span<const Tensor> gradients, const StepOptions& optio
     const float* g = gradients[i].span<const float>().data();
     parallel_for(threads, slot.master.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
       update(slot, t, lr, static_cast<float>(options.scale), g, begin, end);
-      store(slot.master, parameters_[i].value, begin, end);
+      store(slot.master, parameters_[i].tensor(), begin, end);
     });
+    parameters_[i].touch();
   }
   ++steps_;
   return true;
 }
 
+bool Optimizer::step(const GradStore& gradients, const StepOptions& options) {
+  std::vector<Tensor> ordered;
+  for (const Var& p : parameters_) ordered.push_back(gradients[p]);
+  return step(ordered, options);
+}
+
 std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
   std::vector<std::pair<std::string, Tensor>> all;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
-    const std::string& name = parameters_[i].name;
+    const std::string& name = parameters_[i].name();
     all.emplace_back(name + ".master", slots_[i].master);
     all.emplace_back(name + ".updates", slots_[i].updates);
     for (std::size_t m = 0; m < moment_names_.size(); ++m) all.emplace_back(name + "." + moment_names_[m], slots_[i].moments[m]);
@@ -144,12 +151,15 @@ void Optimizer::copy_state(const std::string& name, const Tensor* from, Tensor& 
 void Optimizer::restore(std::int64_t steps, std::int64_t skipped) {
   steps_ = steps;
   skipped_ = skipped;
-  for (std::size_t i = 0; i < slots_.size(); ++i) store(slots_[i].master, parameters_[i].value, 0, slots_[i].master.numel());
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    store(slots_[i].master, parameters_[i].tensor(), 0, slots_[i].master.numel());
+    parameters_[i].touch();
+  }
 }
 
 AdamW::AdamW(std::vector<Group> groups, const AdamWOptions& options)
     : Optimizer(std::move(groups), options.lr, options.weight_decay, {"exp_avg", "exp_avg_sq"}), options_(options) {}
-AdamW::AdamW(std::vector<nn::Parameter> parameters, const AdamWOptions& options) : AdamW(one_group(std::move(parameters)), options) {}
+AdamW::AdamW(std::vector<Var> parameters, const AdamWOptions& options) : AdamW(one_group(std::move(parameters)), options) {}
 
 void AdamW::update(const Slot& slot, std::int64_t t, double lr, float scale, const float* g, std::int64_t begin, std::int64_t end) const {
   const double c1 = 1 - std::pow(options_.beta1, static_cast<double>(t)), c2 = 1 - std::pow(options_.beta2, static_cast<double>(t));
@@ -171,7 +181,7 @@ Sgd::Sgd(std::vector<Group> groups, const SgdOptions& options)
   if (options.nesterov && (options.momentum <= 0 || options.dampening != 0))
     throw Error(ErrorKind::usage, "[optim] Nesterov momentum needs a momentum and no dampening");
 }
-Sgd::Sgd(std::vector<nn::Parameter> parameters, const SgdOptions& options) : Sgd(one_group(std::move(parameters)), options) {}
+Sgd::Sgd(std::vector<Var> parameters, const SgdOptions& options) : Sgd(one_group(std::move(parameters)), options) {}
 
 void Sgd::update(const Slot& slot, std::int64_t t, double lr, float scale, const float* g, std::int64_t begin, std::int64_t end) const {
   const auto rate = static_cast<float>(lr), decay = static_cast<float>(slot.weight_decay);

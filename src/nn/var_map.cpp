@@ -23,7 +23,7 @@ void write(std::byte* p, DType dtype, std::int64_t i, float v) {
   else reinterpret_cast<BFloat16*>(p)[i] = to_bfloat16(v);
 }
 
-void convert(const Tensor& from, Tensor& to) {
+void convert(const Tensor& from, const Tensor& to) {
   if (from.dtype() == to.dtype()) {
     std::memcpy(to.raw(), from.raw(), to.nbytes());
     return;
@@ -42,26 +42,27 @@ Tensor cast(const Tensor& value, DType dtype) {
   return to;
 }
 
-VarMap::VarMap(std::span<const Parameter> parameters) {
-  for (const Parameter& p : parameters) add(p.name, p.value);
+VarMap::VarMap(std::span<const Var> parameters) {
+  for (const Var& p : parameters) add(p);
 }
 
-void VarMap::add(std::string name, Tensor value) {
-  if (name.empty()) throw Error(ErrorKind::usage, "[VarMap] a value without a name");
-  if (!value.defined() || !is_float(value.dtype())) throw Error(ErrorKind::usage, "[VarMap] " + name + " is no float tensor");
-  if (!value.contiguous()) throw Error(ErrorKind::usage, "[VarMap] " + name + " is not contiguous");
-  const auto [at, fresh] = values_.try_emplace(std::move(name), std::move(value));
+void VarMap::add(std::string name, const Tensor& value) { add(Var(value, std::move(name))); }
+
+void VarMap::add(const Var& v) {
+  if (v.name().empty()) throw Error(ErrorKind::usage, "[VarMap] a value without a name");
+  if (!v.tensor().contiguous()) throw Error(ErrorKind::usage, "[VarMap] " + v.name() + " is not contiguous");
+  const auto [at, fresh] = values_.try_emplace(v.name(), v);
   if (!fresh) throw Error(ErrorKind::usage, "[VarMap] two values are named " + at->first);
 }
 
 const Tensor* VarMap::find(std::string_view name) const {
   const auto found = values_.find(name);
-  return found == values_.end() ? nullptr : &found->second;
+  return found == values_.end() ? nullptr : &found->second.tensor();
 }
 
-std::vector<Parameter> VarMap::parameters() const {
-  std::vector<Parameter> all;
-  for (const auto& [name, value] : values_) all.push_back({name, value});
+std::vector<Var> VarMap::parameters() const {
+  std::vector<Var> all;
+  for (const auto& [name, value] : values_) all.push_back(value);
   return all;
 }
 
@@ -69,14 +70,14 @@ VarMap VarMap::below(std::string_view prefix) const {
   const std::string head = std::string(prefix) + ".";
   VarMap part;
   for (const auto& [name, value] : values_)
-    if (name.size() > head.size() && name.starts_with(head)) part.add(name.substr(head.size()), value);
+    if (name.size() > head.size() && name.starts_with(head)) part.add(name.substr(head.size()), value.tensor());
   return part;
 }
 
 void VarMap::save(const std::filesystem::path& file, DType dtype, const std::map<std::string, std::string>& metadata) const {
   io::SafeTensorsWriter writer;
   writer.metadata() = metadata;
-  for (const auto& [name, value] : values_) writer.add(name, cast(value, dtype));
+  for (const auto& [name, value] : values_) writer.add(name, cast(value.tensor(), dtype));
   writer.write(file);
 }
 
@@ -100,7 +101,10 @@ void VarMap::assign(const std::filesystem::path& file) {
     if (!(from->shape() == value.shape()))
       throw Error(ErrorKind::bad_file, "tensor " + name + " is " + to_string(from->shape()) + ", the parameter " + to_string(value.shape()), file.string());
   }
-  for (auto& [name, value] : values_) convert(*source.find(name), value);
+  for (const auto& [name, value] : values_) {
+    convert(*source.find(name), value.tensor());
+    value.touch();
+  }
 }
 
 }  // namespace hz::nn

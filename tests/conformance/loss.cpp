@@ -18,6 +18,8 @@ struct LossFile {
   void (*check)(const LossCase& c, LossCheck& check);
 };
 constexpr LossFile kFiles[] = {
+    {"basic", &check_basic},
+    {"sft", &check_sft},
     {"optim", &check_optim},
     {"schedules", &check_schedule},
 };

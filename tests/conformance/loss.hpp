@@ -29,6 +29,8 @@ class LossCheck {
 };
 
 // One function per file; a file without one is skipped by name.
+void check_basic(const LossCase& c, LossCheck& check);
+void check_sft(const LossCase& c, LossCheck& check);
 void check_optim(const LossCase& c, LossCheck& check);
 void check_schedule(const LossCase& c, LossCheck& check);
 

@@ -11,9 +11,9 @@ namespace {
 
 using nlohmann::json;
 
-std::vector<nn::Parameter> parameters_of(const json& init) {
-  std::vector<nn::Parameter> all;
-  for (std::size_t i = 0; i < init.size(); ++i) all.push_back({"p" + std::to_string(i), tensor_of(init[i])});
+std::vector<Var> parameters_of(const json& init) {
+  std::vector<Var> all;
+  for (std::size_t i = 0; i < init.size(); ++i) all.emplace_back(tensor_of(init[i]), "p" + std::to_string(i));
   return all;
 }
 
@@ -23,7 +23,7 @@ std::vector<Tensor> tensors_of(const json& list) {
   return all;
 }
 
-std::unique_ptr<optim::Optimizer> optimizer_of(const json& c, std::vector<nn::Parameter> parameters) {
+std::unique_ptr<optim::Optimizer> optimizer_of(const json& c, std::vector<Var> parameters) {
   if (c["kind"] == "adamw")
     return std::make_unique<optim::AdamW>(std::move(parameters), optim::AdamWOptions{.lr = c["lr"], .beta1 = c["beta1"], .beta2 = c["beta2"], .eps = c["eps"], .weight_decay = c["weight_decay"]});
   return std::make_unique<optim::Sgd>(std::move(parameters), optim::SgdOptions{.lr = c["lr"], .momentum = c["momentum"], .dampening = c["dampening"], .weight_decay = c["weight_decay"], .nesterov = c["nesterov"]});
@@ -49,7 +49,7 @@ void check_optim(const LossCase& c, LossCheck& check) {
     if (!c["lrs"].is_null()) options.lr = c["lrs"][step].get<double>();
     opt->step(tensors_of(c["grads"][step]), options);
     for (std::size_t i = 0; i < opt->parameters().size(); ++i)
-      check.near("parameter " + std::to_string(i) + " after step " + std::to_string(step), opt->parameters()[i].value.span<const float>(), c["params_after_step"][step][i]);
+      check.near("parameter " + std::to_string(i) + " after step " + std::to_string(step), opt->parameters()[i].tensor().span<const float>(), c["params_after_step"][step][i]);
   }
   for (const auto& [name, tensor] : opt->state()) {
     const std::size_t dot = name.find('.');

@@ -8,21 +8,21 @@
 #include <utility>
 #include <vector>
 
-#include "hanzo/nn/parameter.hpp"
+#include "hanzo/autograd/grad_store.hpp"
 
 namespace hz::optim {
 
 // Parameters that share settings. What is not set comes from the optimizer's options.
 struct Group {
-  std::vector<nn::Parameter> parameters;
+  std::vector<Var> parameters;
   double lr_scale = 1.0;  // times the learning rate of each step
   std::optional<double> weight_decay = {};
 };
 
 // LoRA+ (Hayou et al., ICML 2024): the B factors learn `ratio` times as fast as the rest. B is recognised by its name.
-std::vector<Group> lora_plus_groups(std::span<const nn::Parameter> parameters, double ratio);
+std::vector<Group> lora_plus_groups(std::span<const Var> parameters, double ratio);
 // Tensors of one dimension (norms, biases, DoRA magnitudes) are not decayed.
-std::vector<Group> decay_groups(std::span<const nn::Parameter> parameters);
+std::vector<Group> decay_groups(std::span<const Var> parameters);
 
 // sqrt of the sum of squares over all gradients, in double, tensor by tensor; undefined ones count as zero.
 double global_norm(std::span<const Tensor> gradients);
@@ -33,6 +33,7 @@ double clip_factor(double norm, double max_norm);
 struct StepOptions {
   std::optional<double> lr = {};  // of this step, from a schedule; else the optimizer's
   double scale = 1.0;
+  int threads = 0;                  // 0: default_threads()
 };
 
 // The frame of every optimizer: float32 master copies of parameters that are not F32, float32 state, and the refusal
@@ -44,10 +45,11 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   // All parameters, in the order in which step() wants their gradients.
-  const std::vector<nn::Parameter>& parameters() const { return parameters_; }
+  const std::vector<Var>& parameters() const { return parameters_; }
   // gradients[i]: F32, the shape of parameters()[i]; an undefined one leaves its parameter as it is. Returns false, and
   // counts, when a gradient or the scale is not finite: then nothing has changed. Throws usage for other shapes.
   bool step(std::span<const Tensor> gradients, const StepOptions& options = {});
+  bool step(const GradStore& gradients, const StepOptions& options = {});
   std::int64_t steps() const { return steps_; }      // steps taken
   std::int64_t skipped() const { return skipped_; }  // steps refused
 
@@ -76,7 +78,7 @@ class Optimizer {
   static void copy_state(const std::string& name, const Tensor* from, Tensor& to);
   void restore(std::int64_t steps, std::int64_t skipped);
 
-  std::vector<nn::Parameter> parameters_;
+  std::vector<Var> parameters_;
   std::vector<Slot> slots_;
   std::vector<std::string> moment_names_;
   double lr_;
@@ -91,7 +93,7 @@ struct AdamWOptions {
 class AdamW : public Optimizer {
  public:
   explicit AdamW(std::vector<Group> groups, const AdamWOptions& options = {});
-  explicit AdamW(std::vector<nn::Parameter> parameters, const AdamWOptions& options = {});
+  explicit AdamW(std::vector<Var> parameters, const AdamWOptions& options = {});
 
  private:
   void update(const Slot& slot, std::int64_t t, double lr, float scale, const float* g, std::int64_t begin, std::int64_t end) const override;
@@ -107,7 +109,7 @@ struct SgdOptions {
 class Sgd : public Optimizer {
  public:
   explicit Sgd(std::vector<Group> groups, const SgdOptions& options = {});
-  explicit Sgd(std::vector<nn::Parameter> parameters, const SgdOptions& options = {});
+  explicit Sgd(std::vector<Var> parameters, const SgdOptions& options = {});
 
  private:
   void update(const Slot& slot, std::int64_t t, double lr, float scale, const float* g, std::int64_t begin, std::int64_t end) const override;

@@ -9,8 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "hanzo/core/tensor.hpp"
-#include "hanzo/nn/parameter.hpp"
+#include "hanzo/autograd/var.hpp"
 
 namespace hz::nn {
 
@@ -18,13 +17,14 @@ class VarMap {
  public:
   VarMap() = default;
   // Throws usage when a name occurs twice.
-  explicit VarMap(std::span<const Parameter> parameters);
+  explicit VarMap(std::span<const Var> parameters);
 
   // A value under a name; F32, F16 or BF16. Throws usage for a name taken or empty.
-  void add(std::string name, Tensor value);
+  void add(std::string name, const Tensor& value);
+  void add(const Var& v);  // under its own name
   const Tensor* find(std::string_view name) const;  // null when there is none
   std::size_t size() const { return values_.size(); }
-  std::vector<Parameter> parameters() const;  // in the order of names
+  std::vector<Var> parameters() const;  // in the order of names
   // Those whose name begins with `prefix` and a dot, named by the rest.
   VarMap below(std::string_view prefix) const;
 
@@ -37,7 +37,7 @@ class VarMap {
   void assign(const std::filesystem::path& file);
 
  private:
-  std::map<std::string, Tensor, std::less<>> values_;
+  std::map<std::string, Var, std::less<>> values_;
 };
 
 // A copy of a float tensor in another float type (rounding to nearest even), contiguous.
