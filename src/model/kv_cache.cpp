@@ -28,6 +28,7 @@ void KvSequence::reserve(std::int64_t n) {
   }
   while (pages_.size() < needed) {
     Page page = allocate_host(layout_->bytes);
+    std::memset(page->data, 0, layout_->bytes);  // padding inside a layout is part of a state file
     bases_.reserve(needed);
     pages_.reserve(needed);
     bases_.push_back(page->data);

@@ -33,7 +33,7 @@ std::vector<SamplingStage> parse_sampling_order(std::string_view order);
 // Always first: logit_bias, the grammar's mask, ignore_eos. Then the stages in `sampling_order`, then the draw.
 // Every number must be finite. "Last n" counts tokens back from the end of the history: 0 none, -1 all of it.
 struct SamplingOptions {
-  std::optional<std::uint64_t> seed;  // none: a fresh one, told by Sampler::seed()
+  std::optional<std::uint64_t> seed = {};  // none: a fresh one, told by Sampler::seed()
   std::uint64_t stream = 0;           // sequences under one seed that shall differ get one each
 
   // temperature: logits are divided by it. <= 0: greedy, the greatest logit after bias, mask, penalties and DRY;
@@ -70,7 +70,7 @@ struct SamplingOptions {
   float mirostat_tau = 5;     // > 0: target surprise, bits
   float mirostat_eta = 0.1f;  // >= 0: learning rate
 
-  std::vector<TokenBias> logit_bias;  // several of one token add up
+  std::vector<TokenBias> logit_bias = {};  // several of one token add up
   bool ignore_eos = false;            // no token that ends a turn, unless a grammar allows nothing else
   std::string sampling_order{kDefaultSamplingOrder};
 

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// State files: writing, and reading with every field checked before it is used.
+#include "hanzo/engine/state.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "hanzo/core/checked.hpp"
+#include "hanzo/io/atomic_file.hpp"
+#include "hanzo/io/sha256.hpp"
+
+namespace hz {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kMagic = "HZSTATE\n";
+constexpr std::uint32_t kVersion = 1;
+constexpr std::uint64_t kAlign = 64;
+constexpr std::size_t kDigest = 32, kHead = 16;         // magic, version, header length
+constexpr std::uint64_t kMostHeader = std::uint64_t{64} << 20;
+
+std::uint64_t aligned(std::uint64_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
+
+// An atomic file that hashes what goes into it.
+class HashedFile {
+ public:
+  explicit HashedFile(const std::filesystem::path& file) : out_(file) {}
+  void write(std::span<const std::byte> bytes) {
+    hash_.update(bytes);
+    out_.write(bytes);
+  }
+  void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  void align() {
+    static constexpr std::array<char, kAlign> zeros{};
+    write(std::string_view(zeros.data(), aligned(out_.position()) - out_.position()));
+  }
+  void commit() {
+    const auto digest = hash_.digest();
+    out_.write(std::as_bytes(std::span(digest)));
+    out_.commit();
+  }
+
+ private:
+  io::AtomicFile out_;
+  io::Sha256 hash_;
+};
+
+[[noreturn]] void broken(const std::string& what, const std::filesystem::path& file) {
+  throw Error(ErrorKind::bad_file, "no usable state file: " + what, file.string(), "save it again with --save-state");
+}
+
+std::vector<std::byte> read_all(const std::filesystem::path& file) {
+  std::error_code error;
+  if (std::filesystem::exists(file, error) && !std::filesystem::is_regular_file(file, error)) broken("it is no regular file", file);
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw Error(ErrorKind::bad_file, "cannot open " + file.string() + ": " + std::string(std::strerror(errno)), file.string());
+  const auto size = std::filesystem::file_size(file, error);
+  if (error) throw Error(ErrorKind::io, "cannot tell the size of " + file.string() + ": " + error.message(), file.string());
+  std::vector<std::byte> bytes(size);
+  in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
+  if (static_cast<std::uintmax_t>(in.gcount()) != size) throw Error(ErrorKind::io, "cannot read " + file.string(), file.string());
+  return bytes;
+}
+
+template <class T>
+T number_at(std::span<const std::byte> bytes, std::size_t at) {
+  T v;
+  std::memcpy(&v, bytes.data() + at, sizeof v);
+  return v;
+}
+
+template <class T>
+T field(const json& header, const char* name, const std::filesystem::path& file) {
+  const auto it = header.find(name);
+  bool fits = it != header.end();
+  if constexpr (std::is_same_v<T, std::string>) fits = fits && it->is_string();
+  else if constexpr (std::is_floating_point_v<T>) fits = fits && it->is_number();
+  else fits = fits && it->is_number_unsigned();
+  if (!fits) broken(std::string("its header has no valid '") + name + "'", file);
+  return it->get<T>();
+}
+
+// The parts of a file whose sizes and hash are right.
+struct Parts {
+  json header;
+  std::span<const std::byte> ids, pages;
+};
+
+Parts split(std::span<const std::byte> bytes, const std::filesystem::path& file) {
+  if (bytes.size() < kHead + kDigest || std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) != 0) broken("it does not begin as one", file);
+  const auto version = number_at<std::uint32_t>(bytes, kMagic.size());
+  if (version != kVersion) broken("it has version " + std::to_string(version) + ", this build reads " + std::to_string(kVersion), file);
+  const std::uint64_t length = number_at<std::uint32_t>(bytes, kMagic.size() + 4);
+  const std::uint64_t body = bytes.size() - kDigest;
+  if (length > kMostHeader || kHead + length > body) broken("it is cut inside its header", file);
+  Parts parts;
+  parts.header = json::parse(reinterpret_cast<const char*>(bytes.data()) + kHead, reinterpret_cast<const char*>(bytes.data()) + kHead + length, nullptr, false);
+  if (!parts.header.is_object()) broken("its header is no JSON object", file);
+  const auto ids = field<std::uint64_t>(parts.header, "ids", file), pages = field<std::uint64_t>(parts.header, "page_bytes", file);
+  const std::uint64_t ids_at = aligned(kHead + length);
+  const auto pages_at = (Checked(ids) * Checked(std::uint64_t{4}) + Checked(ids_at)).round_up(kAlign);
+  const auto end = (pages_at + Checked(pages)).get();
+  if (!end || *end != body)
+    broken("it has " + std::to_string(bytes.size()) + " bytes, its header tells of " + (end ? std::to_string(*end + kDigest) : "more than a file can have"), file);
+  const auto digest = io::Sha256().update(bytes.first(body)).digest();
+  if (std::memcmp(digest.data(), bytes.data() + body, kDigest) != 0) broken("its bytes are not those that were written (the hash differs)", file);
+  parts.ids = bytes.subspan(ids_at, ids * 4);
+  parts.pages = bytes.subspan(pages_at.or_max(), pages);
+  return parts;
+}
+
+void check_binding(const json& header, const model::KvBinding& ours, const std::filesystem::path& file) {
+  struct Bound {
+    const char* name;
+    const std::string& ours;
+    const char *what, *hint;
+  };
+  const Bound all[] = {{"model", ours.model, "model", "load the model that it was saved with"},
+                       {"backend", ours.backend, "backend", "choose it with --device"},
+                       {"kv", ours.kv, "kind of KV cache", "choose it with --kv"},
+                       {"activations", ours.activations, "kind of activations", "choose it with --activations"},
+                       {"adapters", ours.adapters, "set of adapters", "load the adapters that it was saved with"}};
+  for (const Bound& b : all) {
+    const auto theirs = field<std::string>(header, b.name, file);
+    if (theirs == b.ours) continue;
+    const bool is_hash = b.ours.size() == 64 || theirs.size() == 64;
+    const auto shown = [&](const std::string& s) { return s.empty() ? std::string("none") : is_hash ? s.substr(0, 12) + "…" : s; };
+    throw Error(ErrorKind::bad_file, std::string("the state belongs to another ") + b.what + ": " + shown(theirs) + ", here it is " + shown(b.ours), file.string(), b.hint);
+  }
+}
+
+StreamState stream_of(const Parts& parts, const Model& model, const std::filesystem::path& file) {
+  StreamState s;
+  s.ids.resize(parts.ids.size() / 4);
+  std::memcpy(s.ids.data(), parts.ids.data(), parts.ids.size());
+  for (const std::int32_t id : s.ids)
+    if (id < 0 || id >= model.hparams().vocab) broken("it holds token " + std::to_string(id) + ", the model has " + std::to_string(model.hparams().vocab), file);
+  s.answer_begin = field<std::uint64_t>(parts.header, "answer_begin", file);
+  if (s.answer_begin > s.ids.size()) broken("its answer begins behind its end", file);
+  s.seed = field<std::uint64_t>(parts.header, "seed", file);
+  s.stream = field<std::uint64_t>(parts.header, "stream", file);
+  s.mirostat_mu = field<float>(parts.header, "mirostat_mu", file);
+  s.conversation = field<std::string>(parts.header, "conversation", file);
+  if (s.ids.size() > static_cast<std::size_t>(model.context()))
+    throw Error(ErrorKind::usage, "the state has " + std::to_string(s.ids.size()) + " tokens, the context holds " + std::to_string(model.context()), file.string(), "give a larger context (-c)");
+  return s;
+}
+
+}  // namespace
+
+void write_state(const std::filesystem::path& file, const Model& model, const model::KvSequence& kv, const StreamState& state, const Progress& progress) {
+  const model::KvBinding bound = model::kv_binding(model, progress);
+  const auto length = std::min<std::int64_t>(kv.length(), static_cast<std::int64_t>(state.ids.size()));
+  const std::uint64_t page_bytes = static_cast<std::uint64_t>(length / kKvPage) * kv.layout().bytes;
+  const json header{{"model", bound.model}, {"backend", bound.backend}, {"kv", bound.kv}, {"activations", bound.activations}, {"adapters", bound.adapters},
+                    {"context", model.context()}, {"ids", state.ids.size()}, {"page_bytes", page_bytes}, {"answer_begin", state.answer_begin}, {"seed", state.seed},
+                    {"stream", state.stream}, {"mirostat_mu", state.mirostat_mu}, {"conversation", state.conversation}};
+  const std::string text = header.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (text.size() > kMostHeader) throw Error(ErrorKind::usage, "the conversation is too long for a state file (64 MiB)", file.string());
+  HashedFile out(file);
+  const std::uint32_t numbers[] = {kVersion, static_cast<std::uint32_t>(text.size())};
+  out.write(kMagic);
+  out.write(std::as_bytes(std::span(numbers)));
+  out.write(text);
+  out.align();
+  out.write(std::as_bytes(std::span(state.ids)));
+  out.align();
+  model::write_pages(kv, length, [&](std::span<const std::byte> page) {
+    progress.check("saving the state");
+    out.write(page);
+  });
+  out.commit();
+}
+
+LoadedState read_state(const std::filesystem::path& file, const Model& model, const Progress& progress) {
+  const std::vector<std::byte> bytes = read_all(file);
+  const Parts parts = split(bytes, file);
+  check_binding(parts.header, model::kv_binding(model, progress), file);
+  StreamState stream = stream_of(parts, model, file);
+  model::KvSequence kv = model::read_pages(model, parts.pages);
+  if (kv.length() > static_cast<std::int64_t>(stream.ids.size())) broken("it has more keys and values than tokens", file);
+  return {std::move(stream), std::move(kv)};
+}
+
+}  // namespace hz
