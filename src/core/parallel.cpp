@@ -88,6 +88,7 @@ class Pool {
       body(0, 1);
       return;
     }
+    const IeeeMode mode;  // whoever runs a part, the caller too, computes alike
     Region region{body, parts};
     error_ = nullptr;
     pending_.store(parts, std::memory_order_relaxed);

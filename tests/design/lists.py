@@ -48,7 +48,7 @@ def equal_complaints(listed, present, list_name, folder):
 
 def compiled_complaints(root, build):
     """Sources that no target compiles are dead or forgotten. Device code of optional backends is built elsewhere."""
-    optional = ("src/backend/vulkan", "src/backend/cuda", "src/backend/hip", "kernels/gpu", "kernels/vulkan")
+    optional = ("src/backend/vulkan", "src/backend/cuda", "src/backend/hip", "kernels/gpu", "kernels/vulkan", "tests/fuzz")
     compiled = set()
     for entry in json.loads((build / "compile_commands.json").read_text()):
         compiled.add((build / entry["directory"] / entry["file"]).resolve())
@@ -81,6 +81,7 @@ def main():
     for list_name, folder, present in (
         ("src/backend/backends.list", "src/backend", {p.parent.name for p in (root / "src/backend").glob("*/meson.build")}),
         ("src/model/archs.list", "src/model/arch", named_files(root, "src/model/arch")),
+        ("tests/fuzz/targets.list", "tests/fuzz", named_files(root, "tests/fuzz") - {"seeds"}),
         ("tools/tools.list", "tools", {t.replace("hz_", "hz-") for t in named_files(root, "tools", "hz*.cpp")}),
     ):
         path = root / list_name

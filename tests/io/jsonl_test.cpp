@@ -26,7 +26,7 @@ std::string rows_of(const std::string& bytes, std::size_t limit = 1000, RowReade
     while (const auto row = reader.next()) all += std::to_string(row->line) + ":" + std::string(row->text) + (row->too_long ? "~|" : "|");
     if (reader.sha256() != Sha256().update(bytes).hex()) all += "another hash";
   } catch (const Error& e) {
-    all += "! " + std::string(e.what()) + " in " + e.where();
+    all += without_folders("! " + std::string(e.what()) + " in " + e.where());
   }
   return all;
 }

@@ -65,13 +65,25 @@ inline std::string get_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+// A message without the names of our temporary folders.
+inline std::string without_folders(std::string s) {
+  for (std::size_t at; (at = s.find("hanzo-test-")) != std::string::npos;) {
+    std::size_t begin = at;
+    while (begin > 0 && s[begin - 1] != ' ' && s[begin - 1] != '"' && s[begin - 1] != '(') --begin;
+    const std::size_t end = s.find('/', at);
+    if (end == std::string::npos) break;
+    s.erase(begin, end + 1 - begin);
+  }
+  return s;
+}
+
 // The error that f() throws, as "what | where | hint"; "" when it throws none.
 template <class F>
 std::string error_of(F&& f) {
   try {
     f();
   } catch (const Error& e) {
-    return std::string(e.what()) + " | " + e.where() + " | " + e.hint();
+    return without_folders(std::string(e.what()) + " | " + e.where() + " | " + e.hint());
   }
   return {};
 }
