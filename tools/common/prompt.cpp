@@ -64,7 +64,7 @@ PromptArgs::PromptArgs(CLI::App& app) {
   ids_given->excludes(text_given)->excludes(file_given);
 }
 
-std::string read_prompt(const PromptArgs& args, Console& console) {
+std::optional<std::string> read_prompt_if_any(const PromptArgs& args, Console& console) {
   const bool dash = args.text_given->count() > 0 && args.text == "-";
   if (dash) return read_fd(0, "stdin", console);
   std::string prompt = args.file_given->count() > 0 ? read_text_file(args.file, console) : args.text;
@@ -74,8 +74,13 @@ std::string read_prompt(const PromptArgs& args, Console& console) {
     if (!piped.empty()) prompt += (prompt.empty() || prompt.back() == '\n' ? "" : "\n") + piped;
     if (given || !piped.empty()) return prompt;
   }
-  if (!given) throw Error(ErrorKind::usage, "no prompt", "", "give one with -p TEXT, -f FILE or through a pipe");
-  return prompt;
+  return given ? std::optional(prompt) : std::nullopt;
+}
+
+std::string read_prompt(const PromptArgs& args, Console& console) {
+  auto prompt = read_prompt_if_any(args, console);
+  if (!prompt) throw Error(ErrorKind::usage, "no prompt", "", "give one with -p TEXT, -f FILE or through a pipe");
+  return *std::move(prompt);
 }
 
 void check_utf8(std::string_view text, const std::string& source) {

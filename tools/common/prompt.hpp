@@ -3,6 +3,7 @@
 #pragma once
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct PromptArgs {
 
 // The prompt: -p or -f, then what a pipe holds; a pipe alone is the prompt. Throws usage when there is none.
 std::string read_prompt(const PromptArgs& args, Console& console);
+// As above, but none is no error.
+std::optional<std::string> read_prompt_if_any(const PromptArgs& args, Console& console);
 // The bytes of a file. Throws bad_file or io.
 std::string read_text_file(const std::string& name, const Console& console);
 // "1,2,3" (commas or blanks), or the name of a file that holds such a list.
