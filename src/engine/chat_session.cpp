@@ -36,7 +36,8 @@ std::vector<ChatMessage> messages_of(const ordered_json& list, const std::string
   for (const auto& m : list) {
     const std::string which = "message " + std::to_string(messages.size() + 1);
     const auto text = [&](const char* name) {
-      if (!m.is_object() || !m.contains(name) || !m[name].is_string()) throw Error(ErrorKind::bad_file, which + " has no text '" + name + "'", source);
+      if (!m.is_object() || !m.contains(name) || !m[name].is_string())
+        throw Error(ErrorKind::bad_file, which + " has no text '" + name + "'", source);
       return m[name].get<std::string>();
     };
     messages.push_back({text("role"), text("content")});
@@ -47,7 +48,9 @@ std::vector<ChatMessage> messages_of(const ordered_json& list, const std::string
 
 }  // namespace
 
-std::string_view ChatSession::system() const { return !messages_.empty() && messages_[0].role == "system" ? std::string_view(messages_[0].content) : std::string_view(); }
+std::string_view ChatSession::system() const {
+  return !messages_.empty() && messages_[0].role == "system" ? std::string_view(messages_[0].content) : std::string_view();
+}
 
 void ChatSession::set_system(std::string text) {
   const bool there = !messages_.empty() && messages_[0].role == "system";
@@ -110,14 +113,18 @@ Generation ChatSession::resume(const GenerateOptions& options, const OnPiece& on
 std::string ChatSession::json() const {
   ordered_json list = ordered_json::array();
   for (const ChatMessage& m : messages_) list.push_back({{"role", m.role}, {"content", m.content}});
-  return ordered_json{{"format", "hanzo-chat"}, {"version", 1}, {"messages", std::move(list)}}.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return ordered_json{{"format", "hanzo-chat"}, {"version", 1}, {"messages", std::move(list)}}.dump(
+             1, ' ', false, ordered_json::error_handler_t::replace) +
+         "\n";
 }
 
 void ChatSession::from_json(std::string_view text, const std::string& source) {
   const ordered_json j = ordered_json::parse(text, nullptr, false);
   if (j.is_discarded()) throw Error(ErrorKind::bad_file, "a conversation must be JSON", source);
-  if (j.is_object() && j.contains("format") && j["format"] != "hanzo-chat") throw Error(ErrorKind::bad_file, "the JSON is of another format than hanzo-chat", source);
-  if (j.is_object() && j.contains("version") && j["version"] != 1) throw Error(ErrorKind::bad_file, "the conversation has a version that this build does not read (it reads 1)", source);
+  if (j.is_object() && j.contains("format") && j["format"] != "hanzo-chat")
+    throw Error(ErrorKind::bad_file, "the JSON is of another format than hanzo-chat", source);
+  if (j.is_object() && j.contains("version") && j["version"] != 1)
+    throw Error(ErrorKind::bad_file, "the conversation has a version that this build does not read (it reads 1)", source);
   const ordered_json* list = j.is_array() ? &j : j.is_object() && j.contains("messages") ? &j["messages"] : nullptr;
   if (list == nullptr || !list->is_array()) throw Error(ErrorKind::bad_file, "the JSON has no array 'messages'", source);
   messages_ = messages_of(*list, source);
@@ -144,7 +151,8 @@ void ChatSession::save_state(const std::filesystem::path& file, const Progress& 
 
 void ChatSession::load_state(const std::filesystem::path& file, const Progress& progress) {
   StreamState state = generator_->load_state(file, progress);
-  if (state.conversation.empty()) throw Error(ErrorKind::usage, "the state holds no conversation", file.string(), "it was saved with --raw: go on with --raw");
+  if (state.conversation.empty())
+    throw Error(ErrorKind::usage, "the state holds no conversation", file.string(), "it was saved with --raw: go on with --raw");
   from_json(state.conversation, file.string());
   stream_ = std::move(state);
 }

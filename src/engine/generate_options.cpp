@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a generation is asked for, checked before a model is needed; names of the reasons to finish.
-#include "hanzo/engine/generator.hpp"
 #include "src/engine/generate_options.hpp"
+#include "hanzo/engine/generator.hpp"
 
 namespace hz {
 
@@ -17,8 +17,11 @@ SamplingOptions engine::sampling_of(const GenerateOptions& o) {
 
 void GenerateOptions::validate() const {
   engine::sampling_of(*this).validate();
-  if (max_tokens < -1) throw Error(ErrorKind::usage, "max_tokens is " + std::to_string(max_tokens) + "; it must be -1 (no limit) or a number of tokens", "generation options");
-  if (logprobs && *logprobs < 0) throw Error(ErrorKind::usage, "logprobs is " + std::to_string(*logprobs) + "; it must be 0 or more", "generation options");
+  if (max_tokens < -1)
+    throw Error(ErrorKind::usage, "max_tokens is " + std::to_string(max_tokens) + "; it must be -1 (no limit) or a number of tokens",
+                "generation options");
+  if (logprobs && *logprobs < 0)
+    throw Error(ErrorKind::usage, "logprobs is " + std::to_string(*logprobs) + "; it must be 0 or more", "generation options");
   const StopMatcher checked(stop_strings);
 }
 

@@ -23,9 +23,14 @@ GenerateOptions seeded(GenerateOptions options, const StreamState* resumed) {
 }  // namespace
 
 Generation::Generation(Generator& generator, std::vector<std::int32_t> prompt, GenerateOptions options, const StreamState* resumed)
-    : generator_(&generator), turn_(++generator.turn_), options_(seeded(std::move(options), resumed)), history_(std::move(prompt)), prompt_size_(history_.size()),
+    : generator_(&generator),
+      turn_(++generator.turn_),
+      options_(seeded(std::move(options), resumed)),
+      history_(std::move(prompt)),
+      prompt_size_(history_.size()),
       answer_begin_(resumed != nullptr ? resumed->answer_begin : history_.size()),
-      sampler_(engine::sampling_of(options_), static_cast<std::int32_t>(generator.model_.hparams().vocab), generator.tokens_), sampler_state_(sampler_.initial_state()),
+      sampler_(engine::sampling_of(options_), static_cast<std::int32_t>(generator.model_.hparams().vocab), generator.tokens_),
+      sampler_state_(sampler_.initial_state()),
       matcher_(options_.stop_strings) {
   options_.validate();
   if (options_.grammar != nullptr || !options_.stop_strings.empty()) generator.tokenizer();  // or says what is wrong with it
@@ -45,7 +50,10 @@ Generation::Generation(Generator& generator, std::vector<std::int32_t> prompt, G
 void Generation::replay(std::size_t answer_begin) {
   for (std::size_t i = answer_begin; i < history_.size() && !matcher_.stopped(); ++i) {
     if (grammar_ && !grammar_->accept(history_[i]))
-      throw Error(ErrorKind::usage, "the answer so far does not follow the grammar: its token " + std::to_string(i - answer_begin + 1) + " may not come there", "", "resume with the grammar that it was begun with");
+      throw Error(
+          ErrorKind::usage,
+          "the answer so far does not follow the grammar: its token " + std::to_string(i - answer_begin + 1) + " may not come there", "",
+          "resume with the grammar that it was begun with");
     if (decoder_) replayed_ += matcher_.feed(decoder_->push(history_[i]));
   }
   shown_ = matcher_.pending();
@@ -87,7 +95,8 @@ bool Generation::evaluate() {
   const bool first = !started_;
   started_ = true;
   try {
-    logits_ = first ? generator_->evaluate(history_, options_.stop, stats_.reused_tokens) : generator_->forward({&ids_.back(), 1}, LogitRows::last, options_.stop);
+    logits_ = first ? generator_->evaluate(history_, options_.stop, stats_.reused_tokens)
+                    : generator_->forward({&ids_.back(), 1}, LogitRows::last, options_.stop);
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::cancelled) throw;
     return false;
@@ -108,7 +117,9 @@ std::int32_t Generation::choose() {
 void Generation::take(std::int32_t id) {
   if (grammar_) {
     const double begin = now();
-    if (!grammar_->accept(id)) throw Error(ErrorKind::failed, "token " + std::to_string(id) + " was drawn outside the grammar", "position " + std::to_string(history_.size()));
+    if (!grammar_->accept(id))
+      throw Error(ErrorKind::failed, "token " + std::to_string(id) + " was drawn outside the grammar",
+                  "position " + std::to_string(history_.size()));
     if (grammar_->is_final()) ending_ = FinishReason::turn_end;
     stats_.grammar_seconds += now() - begin;
   }
@@ -139,7 +150,9 @@ bool Generation::advance() {
 
 bool Generation::next() {
   if (done_) return false;
-  if (turn_ != generator_->turn_) throw Error(ErrorKind::usage, "another generation of this Generator has begun", "Generation::next", "use one Generator for each stream");
+  if (turn_ != generator_->turn_)
+    throw Error(ErrorKind::usage, "another generation of this Generator has begun", "Generation::next",
+                "use one Generator for each stream");
   done_ = true;  // an error ends it
   const bool more = advance();
   done_ = reason_ != FinishReason::none;

@@ -7,7 +7,8 @@
 
 namespace hz {
 
-Generator::Generator(Model model, GeneratorOptions options) : model_(std::move(model)), options_(std::move(options)), kv_(model_.new_sequence()) {
+Generator::Generator(Model model, GeneratorOptions options)
+    : model_(std::move(model)), options_(std::move(options)), kv_(model_.new_sequence()) {
   if (!options_.template_args.empty() && !nlohmann::json::parse(options_.template_args, nullptr, false).is_object())
     throw Error(ErrorKind::usage, "template_args is no JSON object", "Generator");
   try {
@@ -26,7 +27,9 @@ Generator::Generator(Model model, GeneratorOptions options) : model_(std::move(m
 void Generator::read_tokenizer() {
   tokenizer_ = options_.tokenizer ? options_.tokenizer : text::Tokenizer::from_gguf(model_.file().metadata(), options_.pre);
   if (tokenizer_->size() != model_.hparams().vocab)
-    throw Error(ErrorKind::bad_file, "the tokenizer has " + std::to_string(tokenizer_->size()) + " tokens, the embedding " + std::to_string(model_.hparams().vocab) + " rows",
+    throw Error(ErrorKind::bad_file,
+                "the tokenizer has " + std::to_string(tokenizer_->size()) + " tokens, the embedding " +
+                    std::to_string(model_.hparams().vocab) + " rows",
                 model_.file().files()[0].string());
   tokens_ = TokenTable::from(*tokenizer_);
 }
@@ -38,7 +41,9 @@ void Generator::read_template() {
   }
   const io::Metadata& meta = model_.file().metadata();
   const auto source = meta.get<std::string>("tokenizer.chat_template");
-  if (!source) throw Error(ErrorKind::unsupported, "the model has no chat template", meta.source(), "give one with --template, or continue the prompt as it is (--raw)");
+  if (!source)
+    throw Error(ErrorKind::unsupported, "the model has no chat template", meta.source(),
+                "give one with --template, or continue the prompt as it is (--raw)");
   template_ = std::make_shared<const text::ChatTemplate>(text::ChatTemplate::parse(*source, "tokenizer.chat_template"));
 }
 
@@ -125,12 +130,15 @@ GrammarState Generator::grammar_state(const std::shared_ptr<const Grammar>& gram
 
 void Generator::check_fits(std::size_t tokens) const {
   if (static_cast<std::int64_t>(tokens) > model_.context())
-    throw Error(ErrorKind::usage, "the prompt has " + std::to_string(tokens) + " tokens, the context holds " + std::to_string(model_.context()), "",
+    throw Error(ErrorKind::usage,
+                "the prompt has " + std::to_string(tokens) + " tokens, the context holds " + std::to_string(model_.context()), "",
                 "shorten the prompt or give a larger context (-c)");
 }
 
 Generation Generator::complete(std::string_view text, GenerateOptions options) { return generate(complete_ids(text), std::move(options)); }
-Generation Generator::chat(const std::vector<ChatMessage>& messages, GenerateOptions options) { return generate(chat_ids(messages), std::move(options)); }
+Generation Generator::chat(const std::vector<ChatMessage>& messages, GenerateOptions options) {
+  return generate(chat_ids(messages), std::move(options));
+}
 
 Generation Generator::generate(std::vector<std::int32_t> ids, GenerateOptions options) {
   check_fits(ids.size());
@@ -139,7 +147,8 @@ Generation Generator::generate(std::vector<std::int32_t> ids, GenerateOptions op
 
 Generation Generator::resume(const StreamState& state, GenerateOptions options) {
   check_fits(state.ids.size());
-  if (state.answer_begin > state.ids.size()) throw Error(ErrorKind::usage, "the answer begins behind the end of the stream", "Generator::resume");
+  if (state.answer_begin > state.ids.size())
+    throw Error(ErrorKind::usage, "the answer begins behind the end of the stream", "Generator::resume");
   return {*this, state.ids, std::move(options), &state};
 }
 

@@ -29,9 +29,16 @@ json to_json(const Generation& g, const text::Tokenizer* tokenizer) {
   const GenerationStats& s = g.stats();
   json j{{"text", g.text()}, {"ids", g.ids()}, {"finish_reason", name_of(g.finish_reason())}, {"seed", g.seed()}};
   j["stop_string"] = g.matched_stop() < 0 ? json(nullptr) : json(g.options().stop_strings[static_cast<std::size_t>(g.matched_stop())]);
-  j["usage"] = {{"prompt_tokens", s.prompt_tokens}, {"cached_tokens", s.reused_tokens}, {"completion_tokens", s.generated_tokens}, {"total_tokens", s.prompt_tokens + s.generated_tokens}};
-  j["timings"] = {{"prompt_seconds", s.prompt_seconds}, {"decode_seconds", s.decode_seconds}, {"first_token_seconds", s.first_token_seconds}, {"grammar_seconds", s.grammar_seconds},
-                  {"prompt_per_second", rate(s.prompt_tokens - s.reused_tokens, s.prompt_seconds)}, {"decode_per_second", rate(s.generated_tokens - 1, s.decode_seconds)}};
+  j["usage"] = {{"prompt_tokens", s.prompt_tokens},
+                {"cached_tokens", s.reused_tokens},
+                {"completion_tokens", s.generated_tokens},
+                {"total_tokens", s.prompt_tokens + s.generated_tokens}};
+  j["timings"] = {{"prompt_seconds", s.prompt_seconds},
+                  {"decode_seconds", s.decode_seconds},
+                  {"first_token_seconds", s.first_token_seconds},
+                  {"grammar_seconds", s.grammar_seconds},
+                  {"prompt_per_second", rate(s.prompt_tokens - s.reused_tokens, s.prompt_seconds)},
+                  {"decode_per_second", rate(s.generated_tokens - 1, s.decode_seconds)}};
   if (!g.options().logprobs) return j;
   json list = json::array();
   for (const Logprobs& l : g.token_logprobs()) {

@@ -20,7 +20,7 @@ using nlohmann::json;
 constexpr std::string_view kMagic = "HZSTATE\n";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint64_t kAlign = 64;
-constexpr std::size_t kDigest = 32, kHead = 16;         // magic, version, header length
+constexpr std::size_t kDigest = 32, kHead = 16;  // magic, version, header length
 constexpr std::uint64_t kMostHeader = std::uint64_t{64} << 20;
 
 std::uint64_t aligned(std::uint64_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
@@ -91,23 +91,28 @@ struct Parts {
 };
 
 Parts split(std::span<const std::byte> bytes, const std::filesystem::path& file) {
-  if (bytes.size() < kHead + kDigest || std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) != 0) broken("it does not begin as one", file);
+  if (bytes.size() < kHead + kDigest || std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) != 0)
+    broken("it does not begin as one", file);
   const auto version = number_at<std::uint32_t>(bytes, kMagic.size());
   if (version != kVersion) broken("it has version " + std::to_string(version) + ", this build reads " + std::to_string(kVersion), file);
   const std::uint64_t length = number_at<std::uint32_t>(bytes, kMagic.size() + 4);
   const std::uint64_t body = bytes.size() - kDigest;
   if (length > kMostHeader || kHead + length > body) broken("it is cut inside its header", file);
   Parts parts;
-  parts.header = json::parse(reinterpret_cast<const char*>(bytes.data()) + kHead, reinterpret_cast<const char*>(bytes.data()) + kHead + length, nullptr, false);
+  parts.header = json::parse(reinterpret_cast<const char*>(bytes.data()) + kHead,
+                             reinterpret_cast<const char*>(bytes.data()) + kHead + length, nullptr, false);
   if (!parts.header.is_object()) broken("its header is no JSON object", file);
   const auto ids = field<std::uint64_t>(parts.header, "ids", file), pages = field<std::uint64_t>(parts.header, "page_bytes", file);
   const std::uint64_t ids_at = aligned(kHead + length);
   const auto pages_at = (Checked(ids) * Checked(std::uint64_t{4}) + Checked(ids_at)).round_up(kAlign);
   const auto end = (pages_at + Checked(pages)).get();
   if (!end || *end != body)
-    broken("it has " + std::to_string(bytes.size()) + " bytes, its header tells of " + (end ? std::to_string(*end + kDigest) : "more than a file can have"), file);
+    broken("it has " + std::to_string(bytes.size()) + " bytes, its header tells of " +
+               (end ? std::to_string(*end + kDigest) : "more than a file can have"),
+           file);
   const auto digest = io::Sha256().update(bytes.first(body)).digest();
-  if (std::memcmp(digest.data(), bytes.data() + body, kDigest) != 0) broken("its bytes are not those that were written (the hash differs)", file);
+  if (std::memcmp(digest.data(), bytes.data() + body, kDigest) != 0)
+    broken("its bytes are not those that were written (the hash differs)", file);
   parts.ids = bytes.subspan(ids_at, ids * 4);
   parts.pages = bytes.subspan(pages_at.or_max(), pages);
   return parts;
@@ -129,7 +134,9 @@ void check_binding(const json& header, const model::KvBinding& ours, const std::
     if (theirs == b.ours) continue;
     const bool is_hash = b.ours.size() == 64 || theirs.size() == 64;
     const auto shown = [&](const std::string& s) { return s.empty() ? std::string("none") : is_hash ? s.substr(0, 12) + "…" : s; };
-    throw Error(ErrorKind::bad_file, std::string("the state belongs to another ") + b.what + ": " + shown(theirs) + ", here it is " + shown(b.ours), file.string(), b.hint);
+    throw Error(ErrorKind::bad_file,
+                std::string("the state belongs to another ") + b.what + ": " + shown(theirs) + ", here it is " + shown(b.ours),
+                file.string(), b.hint);
   }
 }
 
@@ -138,7 +145,8 @@ StreamState stream_of(const Parts& parts, const Model& model, const std::filesys
   s.ids.resize(parts.ids.size() / 4);
   std::memcpy(s.ids.data(), parts.ids.data(), parts.ids.size());
   for (const std::int32_t id : s.ids)
-    if (id < 0 || id >= model.hparams().vocab) broken("it holds token " + std::to_string(id) + ", the model has " + std::to_string(model.hparams().vocab), file);
+    if (id < 0 || id >= model.hparams().vocab)
+      broken("it holds token " + std::to_string(id) + ", the model has " + std::to_string(model.hparams().vocab), file);
   s.answer_begin = field<std::uint64_t>(parts.header, "answer_begin", file);
   if (s.answer_begin > s.ids.size()) broken("its answer begins behind its end", file);
   s.seed = field<std::uint64_t>(parts.header, "seed", file);
@@ -146,19 +154,32 @@ StreamState stream_of(const Parts& parts, const Model& model, const std::filesys
   s.mirostat_mu = field<float>(parts.header, "mirostat_mu", file);
   s.conversation = field<std::string>(parts.header, "conversation", file);
   if (s.ids.size() > static_cast<std::size_t>(model.context()))
-    throw Error(ErrorKind::usage, "the state has " + std::to_string(s.ids.size()) + " tokens, the context holds " + std::to_string(model.context()), file.string(), "give a larger context (-c)");
+    throw Error(ErrorKind::usage,
+                "the state has " + std::to_string(s.ids.size()) + " tokens, the context holds " + std::to_string(model.context()),
+                file.string(), "give a larger context (-c)");
   return s;
 }
 
 }  // namespace
 
-void write_state(const std::filesystem::path& file, const Model& model, const model::KvSequence& kv, const StreamState& state, const Progress& progress) {
+void write_state(const std::filesystem::path& file, const Model& model, const model::KvSequence& kv, const StreamState& state,
+                 const Progress& progress) {
   const model::KvBinding bound = model::kv_binding(model, progress);
   const auto length = std::min<std::int64_t>(kv.length(), static_cast<std::int64_t>(state.ids.size()));
   const std::uint64_t page_bytes = static_cast<std::uint64_t>(length / kKvPage) * kv.layout().bytes;
-  const json header{{"model", bound.model}, {"backend", bound.backend}, {"kv", bound.kv}, {"activations", bound.activations}, {"adapters", bound.adapters},
-                    {"context", model.context()}, {"ids", state.ids.size()}, {"page_bytes", page_bytes}, {"answer_begin", state.answer_begin}, {"seed", state.seed},
-                    {"stream", state.stream}, {"mirostat_mu", state.mirostat_mu}, {"conversation", state.conversation}};
+  const json header{{"model", bound.model},
+                    {"backend", bound.backend},
+                    {"kv", bound.kv},
+                    {"activations", bound.activations},
+                    {"adapters", bound.adapters},
+                    {"context", model.context()},
+                    {"ids", state.ids.size()},
+                    {"page_bytes", page_bytes},
+                    {"answer_begin", state.answer_begin},
+                    {"seed", state.seed},
+                    {"stream", state.stream},
+                    {"mirostat_mu", state.mirostat_mu},
+                    {"conversation", state.conversation}};
   const std::string text = header.dump(-1, ' ', false, json::error_handler_t::replace);
   if (text.size() > kMostHeader) throw Error(ErrorKind::usage, "the conversation is too long for a state file (64 MiB)", file.string());
   HashedFile out(file);

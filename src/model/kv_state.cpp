@@ -90,8 +90,11 @@ std::string model_hash(const Model& model, const Progress& progress) {
 
 KvBinding kv_binding(const Model& model, const Progress& progress) {
   constexpr const char* kKinds[] = {"f16", "f32", "q8_0"};
-  return {model_hash(model, progress), std::string(model.backend().name()), kKinds[static_cast<std::size_t>(model.options().kv)],
-          model.options().activations == nn::Activations::f32 ? "f32" : "int8", {}};
+  return {model_hash(model, progress),
+          std::string(model.backend().name()),
+          kKinds[static_cast<std::size_t>(model.options().kv)],
+          model.options().activations == nn::Activations::f32 ? "f32" : "int8",
+          {}};
 }
 
 std::size_t write_pages(const KvSequence& kv, std::int64_t length, const std::function<void(std::span<const std::byte>)>& write) {
@@ -104,7 +107,8 @@ KvSequence read_pages(const Model& model, std::span<const std::byte> bytes) {
   KvSequence kv = model.new_sequence();
   const std::size_t size = kv.layout().bytes;
   if (size == 0 || bytes.size() % size != 0)
-    throw Error(ErrorKind::bad_file, std::to_string(bytes.size()) + " bytes of keys and values are no number of pages of " + std::to_string(size));
+    throw Error(ErrorKind::bad_file,
+                std::to_string(bytes.size()) + " bytes of keys and values are no number of pages of " + std::to_string(size));
   const auto positions = static_cast<std::int64_t>(bytes.size() / size) * kKvPage;
   kv.reserve(positions);
   for (std::size_t i = 0; i * size < bytes.size(); ++i) std::memcpy(const_cast<std::byte*>(kv.pages()[i]), bytes.data() + i * size, size);

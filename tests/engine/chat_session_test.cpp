@@ -48,7 +48,8 @@ TEST_CASE_METHOD(SessionFixture, "answers are those of the whole conversation, t
     Generator fresh(model);
     std::vector<ChatMessage> before(chat.messages().begin(), chat.messages().end() - 1);
     Generation alone = fresh.chat(before, options);
-    while (alone.next()) {}
+    while (alone.next()) {
+    }
     CHECK(alone.ids() == g.ids());
   }
   CHECK(chat.messages().size() == 7);
@@ -110,7 +111,8 @@ TEST_CASE_METHOD(SessionFixture, "a conversation is saved and loaded; what is no
   ChatSession other(gen);
   other.load(dir.path() / "talk.json");
   REQUIRE(other.messages().size() == 3);
-  for (std::size_t i = 0; i < 3; ++i) CHECK((other.messages()[i].role == chat.messages()[i].role && other.messages()[i].content == chat.messages()[i].content));
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK((other.messages()[i].role == chat.messages()[i].role && other.messages()[i].content == chat.messages()[i].content));
   CHECK(other.ask("next", options).ids() == chat.ask("next", options).ids());
   CHECK(refused(other, R"([{"role": "user", "content": "hi"}])") == "no error");
   CHECK(other.messages().size() == 1);

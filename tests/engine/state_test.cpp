@@ -26,7 +26,8 @@ struct Said {
   std::string text;
 };
 Said finish(Generation& g) {
-  while (g.next()) {}
+  while (g.next()) {
+  }
   return {g.ids(), g.text()};
 }
 Said operator+(Said a, const Said& b) {
@@ -43,7 +44,8 @@ GenerateOptions options_for(int kind) {
 }
 
 // Runs `whole` tokens at once, and in two parts with the state in a file between them.
-void compare(const Model& model, const GenerateOptions& base, const std::string& prompt, std::int64_t first, std::int64_t rest, const std::filesystem::path& file) {
+void compare(const Model& model, const GenerateOptions& base, const std::string& prompt, std::int64_t first, std::int64_t rest,
+             const std::filesystem::path& file) {
   Generator gen(model);
   GenerateOptions o = base;
   o.max_tokens = first + rest;
@@ -166,7 +168,8 @@ TEST_CASE_METHOD(StateFixture, "a state file that is cut, grown or altered anywh
     io::write_file(altered, bytes);
     return refused(model, altered).find("no usable state file") != std::string::npos;
   };
-  for (const std::size_t keep : {std::size_t{0}, std::size_t{7}, std::size_t{15}, std::size_t{40}, good.size() / 2, good.size() - 1}) CHECK(refuses(good.substr(0, keep)));
+  for (const std::size_t keep : {std::size_t{0}, std::size_t{7}, std::size_t{15}, std::size_t{40}, good.size() / 2, good.size() - 1})
+    CHECK(refuses(good.substr(0, keep)));
   CHECK(refuses(good + "x"));
   CHECK(refuses(good + good));
   for (std::size_t at = 0; at < good.size(); at += at < 700 ? 1 : 997) {

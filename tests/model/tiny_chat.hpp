@@ -13,7 +13,8 @@ inline constexpr const char* kChatMl =
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 
 // Ids as small_bpe() has them: <|im_start|> 0, <|im_end|> 1, <|endoftext|> 2. The file's EOS is `eos`.
-inline void write_tiny_chat(const std::filesystem::path& file, std::uint32_t eos = 1, const std::string& chat_template = kChatMl, TinySpec spec = {.type = WType::q4_0, .tied = true}) {
+inline void write_tiny_chat(const std::filesystem::path& file, std::uint32_t eos = 1, const std::string& chat_template = kChatMl,
+                            TinySpec spec = {.type = WType::q4_0, .tied = true}) {
   const VocabBuilder vocab = small_bpe();
   spec.vocab = static_cast<std::int64_t>(vocab.texts.size());
   TinyModel model(spec);

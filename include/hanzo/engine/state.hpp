@@ -22,11 +22,12 @@ struct StreamState {
   std::size_t answer_begin = 0;   // index in ids of the answer's first token
   std::uint64_t seed = 0, stream = 0;
   float mirostat_mu = 0;
-  std::string conversation;       // ChatSession's JSON, or empty
+  std::string conversation;  // ChatSession's JSON, or empty
 };
 
 // `kv` holds keys and values of a prefix of state.ids. Written atomically. Throws io.
-void write_state(const std::filesystem::path& file, const Model& model, const model::KvSequence& kv, const StreamState& state, const Progress& progress = {});
+void write_state(const std::filesystem::path& file, const Model& model, const model::KvSequence& kv, const StreamState& state,
+                 const Progress& progress = {});
 
 struct LoadedState {
   StreamState state;
