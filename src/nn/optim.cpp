@@ -53,9 +53,11 @@ std::vector<Group> one_group(std::vector<Var> parameters) {
 }  // namespace
 
 std::vector<Group> lora_plus_groups(std::span<const Var> parameters, double ratio) {
-  std::vector<Group> groups(2);
-  groups[1].lr_scale = ratio;
-  for (const Var& p : parameters) groups[is_b_factor(p.name()) ? 1 : 0].parameters.push_back(p);
+  std::vector<Group> groups;
+  for (const Var& p : parameters) {
+    groups.push_back({{p}, is_b_factor(p.name()) ? ratio : 1.0, std::nullopt});
+    if (p.tensor().rank() < 2) groups.back().weight_decay = 0.0;
+  }
   return groups;
 }
 

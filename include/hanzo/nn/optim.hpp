@@ -19,7 +19,8 @@ struct Group {
   std::optional<double> weight_decay = {};
 };
 
-// LoRA+ (Hayou et al., ICML 2024): the B factors learn `ratio` times as fast as the rest. B is recognised by its name.
+// LoRA+ (Hayou et al., ICML 2024): the B factors learn `ratio` times as fast as the rest. B is recognised by its name. One group for each
+// parameter, in their order; tensors of one dimension are not decayed.
 std::vector<Group> lora_plus_groups(std::span<const Var> parameters, double ratio);
 // Tensors of one dimension (norms, biases, DoRA magnitudes) are not decayed.
 std::vector<Group> decay_groups(std::span<const Var> parameters);
