@@ -72,18 +72,23 @@ void QTensor::release_pages() const {
   if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
-QTensor quantize(const Tensor& weights, WType type, std::span<const float> importance) {
+QTensor quantize(const Tensor& weights, WType type, const QuantizeOptions& options) {
   const quant::FormatInfo& f = quant::info(type);
   if (f.encoder == nullptr) throw Error(ErrorKind::unsupported, "[quantize] no encoder for " + std::string(f.name) + " is built");
-  if (!importance.empty() && static_cast<std::int64_t>(importance.size()) != weights.cols())
-    throw Error(ErrorKind::usage, "[quantize] " + std::to_string(importance.size()) + " importance values for rows of " + std::to_string(weights.cols()));
-  const IeeeMode mode;
-  const std::size_t bytes = quant::row_bytes(type, weights.cols());
+  const std::int64_t cols = weights.cols(), rows = weights.rows(), experts = weights.rank() == 3 ? weights.size(0) : 1;
+  const auto given = static_cast<std::int64_t>(options.importance.size());
+  if (given != 0 && given != cols && given != experts * cols)
+    throw Error(ErrorKind::usage, "[quantize] " + std::to_string(given) + " importance values for " + to_string(weights.shape()));
+  const std::size_t bytes = quant::row_bytes(type, cols);
   const auto values = weights.span<float>();
-  auto storage = allocate_host(bytes * static_cast<std::size_t>(weights.rows()));
-  for (std::int64_t i = 0; i < weights.rows(); ++i)
-    f.encoder(values.data() + i * weights.cols(), weights.cols(), importance.empty() ? nullptr : importance.data(),
-              storage->data + bytes * static_cast<std::size_t>(i));
+  auto storage = allocate_host(bytes * static_cast<std::size_t>(rows));
+  const std::int64_t per_expert = given == cols || rows == 0 ? rows + 1 : rows / experts;
+  parallel_for(options.threads, rows, 4, [&](std::int64_t begin, std::int64_t end) {
+    const IeeeMode mode;
+    for (std::int64_t i = begin; i < end; ++i)
+      f.encoder(values.data() + i * cols, cols, {given == 0 ? nullptr : options.importance.data() + i / per_expert * cols, options.search},
+                storage->data + bytes * static_cast<std::size_t>(i));
+  });
   return {"", weights.shape(), type, storage, 0};
 }
 

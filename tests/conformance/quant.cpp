@@ -191,7 +191,7 @@ void special_rounding(const Case& c) {
   const auto x = c.folder.read_as<float>(q.at("input"));
   const auto want = c.folder.read_as<std::uint16_t>(q.at("out"));
   std::vector<std::uint16_t> got(x.size());
-  c.info.encoder(x.data(), static_cast<std::int64_t>(x.size()), nullptr, reinterpret_cast<std::byte*>(got.data()));
+  c.info.encoder(x.data(), static_cast<std::int64_t>(x.size()), {}, reinterpret_cast<std::byte*>(got.data()));
   for (std::size_t i = 0; i < x.size(); ++i) {
     const bool nan = std::isnan(x[i]);
     const std::uint16_t infinity = c.info.name == "F16" ? 0x7c00 : 0x7f80;

@@ -37,7 +37,7 @@ std::vector<float> normal_row(std::size_t n, float sigma) {
 template <class W>
 std::vector<typename W::Block> encode(const FormatInfo& format, const std::vector<float>& x) {
   std::vector<typename W::Block> blocks(x.size() / W::kElems);
-  format.encoder(x.data(), static_cast<std::int64_t>(x.size()), nullptr, reinterpret_cast<std::byte*>(blocks.data()));
+  format.encoder(x.data(), static_cast<std::int64_t>(x.size()), {}, reinterpret_cast<std::byte*>(blocks.data()));
   return blocks;
 }
 template <class W>

@@ -69,8 +69,18 @@ class QTensor {
   std::shared_ptr<Body> body_;
 };
 
-// Encodes [rows, cols] F32 to `type`. importance: cols weights per column, or empty.
-// Throws unsupported when the format's encoder is not built.
-QTensor quantize(const Tensor& weights, WType type, std::span<const float> importance = {});
+struct QuantizeOptions {
+  // One value a column, or, for [experts, out, in], one a column of each expert ([experts * in]); empty: all alike.
+  std::span<const float> importance = {};
+  quant::Search search = quant::Search::normal;
+  int threads = 1;
+};
+
+// Encodes F32 rows, [out, in] or [experts, out, in], to `type`. The bytes do not depend on threads or machine.
+// Throws unsupported when the format's encoder is not built, usage for rows that do not divide into blocks.
+QTensor quantize(const Tensor& weights, WType type, const QuantizeOptions& options = {});
+inline QTensor quantize(const Tensor& weights, WType type, std::span<const float> importance) {
+  return quantize(weights, type, QuantizeOptions{.importance = importance});
+}
 
 }  // namespace hz

@@ -20,8 +20,16 @@ enum class WType : std::uint32_t {
 
 namespace quant {
 
-// Encodes `n` weights (whole blocks of one row) into `out`. importance: n weights per column or empty.
-using Encoder = void (*)(const float* x, std::int64_t n, const float* importance, std::byte* out);
+// How long an encoder looks for the least error. normal: as good as the known quantizers, and fast. thorough: better, slow.
+enum class Search { normal, thorough };
+
+struct EncodeOptions {
+  const float* importance = nullptr;  // one value a column, not negative; null: all alike
+  Search search = Search::normal;
+};
+
+// Encodes `n` weights (whole blocks of one row) into `out`. Bytes depend on the weights and options alone.
+using Encoder = void (*)(const float* x, std::int64_t n, const EncodeOptions& options, std::byte* out);
 
 struct FormatInfo {
   WType type;

@@ -5,7 +5,7 @@
 
 namespace hz::quant {
 
-void encode_bf16(const float* x, std::int64_t n, const float*, std::byte* out) {
+void encode_bf16(const float* x, std::int64_t n, const EncodeOptions&, std::byte* out) {
   each_block<bf16>(x, n, out, [](const float* v, bf16::Block& b) { b.bits = to_bfloat16(*v).bits; });
 }
 }  // namespace hz::quant

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "hanzo/core/dtype.hpp"
+#include "hanzo/quant/wtype.hpp"
 
 namespace hz::quant {
 

@@ -5,7 +5,7 @@
 
 namespace hz::quant {
 
-void encode_f16(const float* x, std::int64_t n, const float*, std::byte* out) {
+void encode_f16(const float* x, std::int64_t n, const EncodeOptions&, std::byte* out) {
   each_block<f16>(x, n, out, [](const float* v, f16::Block& b) { b.bits = to_half(*v).bits; });
 }
 }  // namespace hz::quant

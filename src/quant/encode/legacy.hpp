@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Q4_0 Q4_1 Q5_0 Q5_1 without importance: one pass, the scale from the extremes of the block.
+// Q4_0 Q4_1 Q5_0 Q5_1 by rule: one pass, the scale from the extremes of the block.
 #pragma once
 #include <limits>
 
-#include "hanzo/core/error.hpp"
 #include "src/quant/encode/common.hpp"
+#include "src/quant/search/table.hpp"
 
 namespace hz::quant {
 
@@ -51,10 +51,7 @@ std::uint32_t encode_with_minimum(const float* x, int top, Block& b) {
   return pack_codes(b.qs, [&](int i) { return truncate((x[i] - low) * inv + 0.5f, 0, top); });
 }
 
-inline void refuse_importance(const float* importance, const char* name) {
-  if (importance != nullptr)
-    throw Error(ErrorKind::unsupported, std::string("[quantize] ") + name + " with importance is not built", {},
-                "quantize without an importance matrix");
-}
+// Whether the block is searched rather than scaled by its extremes.
+inline bool searches(const EncodeOptions& options) { return options.importance != nullptr || options.search == Search::thorough; }
 
 }  // namespace hz::quant

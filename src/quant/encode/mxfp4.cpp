@@ -6,7 +6,7 @@
 
 namespace hz::quant {
 
-void encode_mxfp4(const float* x, std::int64_t n, const float*, std::byte* out) {
+void encode_mxfp4(const float* x, std::int64_t n, const EncodeOptions&, std::byte* out) {
   each_block<mxfp4>(x, n, out, [](const float* v, mxfp4::Block& b) {
     if (!all_finite(v, 32)) {
       b.e = 255;

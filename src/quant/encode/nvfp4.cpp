@@ -19,7 +19,7 @@ std::uint8_t ue4m3(float x) {
 
 }  // namespace
 
-void encode_nvfp4(const float* x, std::int64_t n, const float*, std::byte* out) {
+void encode_nvfp4(const float* x, std::int64_t n, const EncodeOptions&, std::byte* out) {
   each_block<nvfp4>(x, n, out, [](const float* v, nvfp4::Block& b) {
     for (int s = 0; s < 4; ++s, v += 16) {
       if (!all_finite(v, 16)) {

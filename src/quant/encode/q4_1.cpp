@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Q4_1: as ggml's reference encoder, byte for byte.
+// Q4_1: as ggml's reference encoder, byte for byte; with importance or a thorough search by least squared error.
 #include "hanzo/quant/format/q4_1.h"
 #include "src/quant/encode/legacy.hpp"
 
 namespace hz::quant {
 
-void encode_q4_1(const float* x, std::int64_t n, const float* importance, std::byte* out) {
-  refuse_importance(importance, "Q4_1");
+void encode_q4_1(const float* x, std::int64_t n, const EncodeOptions& options, std::byte* out) {
+  if (searches(options)) return search_table().q4_1(x, n, options, out);
   each_block<q4_1>(x, n, out, [](const float* v, q4_1::Block& b) {
     encode_with_minimum(v, 15, b);
   });

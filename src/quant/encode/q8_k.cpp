@@ -5,7 +5,7 @@
 
 namespace hz::quant {
 
-void encode_q8_k(const float* x, std::int64_t n, const float*, std::byte* out) {
+void encode_q8_k(const float* x, std::int64_t n, const EncodeOptions&, std::byte* out) {
   each_block<q8_k>(x, n, out, [](const float* v, q8_k::Block& b) {
     if (!all_finite(v, 256)) {
       b.d = 0x7fc00000u;  // NaN

@@ -15,7 +15,7 @@ std::uint8_t pack_digits(const float* x, int count, int stride, float inv) {
 
 }  // namespace
 
-void encode_tq1_0(const float* x, std::int64_t n, const float*, std::byte* out) {
+void encode_tq1_0(const float* x, std::int64_t n, const EncodeOptions&, std::byte* out) {
   each_block<tq1_0>(x, n, out, [](const float* v, tq1_0::Block& b) {
     if (!all_finite(v, 256)) {
       b.d = kPoisonHalf;

@@ -5,7 +5,7 @@
 
 namespace hz::quant {
 
-void encode_tq2_0(const float* x, std::int64_t n, const float*, std::byte* out) {
+void encode_tq2_0(const float* x, std::int64_t n, const EncodeOptions&, std::byte* out) {
   each_block<tq2_0>(x, n, out, [](const float* v, tq2_0::Block& b) {
     if (!all_finite(v, 256)) {
       b.d = kPoisonHalf;

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+// IQ3_S: least squared error over scales and codes; src/quant/search has the search.
+#include "src/quant/search/table.hpp"
+
+namespace hz::quant {
+void encode_iq3_s(const float* x, std::int64_t n, const EncodeOptions& options, std::byte* out) { search_table().iq3_s(x, n, options, out); }
+}  // namespace hz::quant
