@@ -151,6 +151,12 @@ HZ_FN void merge(Online& run, float m, float l, const float* oc, int64_t n, floa
   for (int64_t d = 0; d < n; d += kLanes) store(o + d, fma(load(o + d), va, mul(load(oc + d), vb)));
 }
 
+HZ_FN void put_stats(const AttendQuery& q, const Online& run) {
+  if (q.stats == nullptr) return;
+  q.stats[0] = run.m;
+  q.stats[1] = run.l;
+}
+
 // R queries of one kv head over all their pages.
 template <class Cache, int R>
 HZ_FN void attend_group(const AttendArgs& a, const AttendQuery* q) {
@@ -202,6 +208,7 @@ HZ_FN void attend_group(const AttendArgs& a, const AttendQuery* q) {
       memset(oc[r], 0, (size_t)stride * 4);
       merge(run[r], *a.sink, 1.0f, oc[r], stride, out[r]);
     }
+    put_stats(q[r], run[r]);
     const V l = set1(run[r].l);
     map_row(a.value_dim, q[r].out, [&](int64_t i, int m) { return div(take(out[r], i, m), l); });
   }
@@ -227,6 +234,7 @@ HZ_FN void attend_q8(const AttendArgs& a, const AttendQuery& q) {
     memset(oc, 0, (size_t)stride * 4);
     merge(run, *a.sink, 1.0f, oc, stride, out);
   }
+  put_stats(q, run);
   const V l = set1(run.l);
   map_row(a.value_dim, q.out, [&](int64_t i, int m) { return div(take(out, i, m), l); });
 }

@@ -9,6 +9,7 @@ namespace hz::cpu {
 struct FormatKernels {
   bool floating;
   bool rows_direct;            // matvec_rows is the best way for few tokens without a packed form
+  int block;           // weights of a GGUF block
   int step;            // weights per fma: 32, or 16
   int low;             // value of code 0 in an expanded panel
   std::int64_t packed_unit;    // weights per packed block along k; 0: the format has no packed form
@@ -23,6 +24,8 @@ struct FormatKernels {
   // The same as floats [k1 - k0][16], decoded (multiply and add rounded apart).
   void (*expand_float)(const std::byte* rows, std::size_t stride, int count, std::int64_t k0, std::int64_t k1, float* out);
   void (*expand_float_packed)(const std::byte* panel, std::int64_t k0, std::int64_t k1, float* out);
+  // Columns [k0, k1) of one row of GGUF bytes, decoded; whole blocks.
+  void (*decode_row)(const std::byte* row, std::int64_t k0, std::int64_t k1, float* out);
   // The integer product of an expanded panel, with the format's own bounds known at compile time.
   void (*tile)(const IntPanel& panel, const ActRow* x, std::int64_t first_block, int tokens, float* const* y, bool carry);
   // Few tokens straight from the packed panel: y[t] [16].

@@ -84,6 +84,17 @@ static void expand_float(const std::byte* rows, size_t stride, int count, int64_
   }
 }
 
+template <class W>
+static void decode_row(const std::byte* row, int64_t k0, int64_t k1, float* out) {
+  const auto* block = block_at<W>(row, 0, 0, k0);
+  if constexpr (W::kFloating) {
+    for (int64_t k = k0; k < k1; ++k) *out++ = W::value(*block++);
+  } else {
+    for (int64_t k = k0; k < k1; k += W::kElems, ++block)
+      for (int j = 0; j < Traits<W>::kGroups; ++j, out += W::kStep) quant::decode_group<W>(*block, j, out);
+  }
+}
+
 // The rule of the contract for one group and one token, in plain integers.
 template <class W>
 HZ_FN float group_product(const int8_t* codes, const quant::GroupScales& g, const ActRow& x, int64_t k, float y) {
@@ -126,7 +137,9 @@ constexpr FormatKernels make_format() {
   FormatKernels f{};
   f.floating = W::kFloating;
   f.rows_direct = kLanes == 1;
+  f.block = W::kElems;
   f.expand_float = &expand_float<W>;
+  f.decode_row = &decode_row<W>;
   if constexpr (!W::kFloating) {
     f.step = W::kStep;
     f.low = W::kLow;

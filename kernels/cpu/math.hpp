@@ -94,12 +94,17 @@ HZ_FN V erf_small(V x) {
   return mul(p, x);
 }
 
-// GELU with the error function: x / 2 * erfc(-x / sqrt 2), without cancellation for negative x.
-HZ_FN V gelu_erf(V x) {
+// erfc(-x / sqrt 2), twice the normal distribution, without cancellation for negative x.
+HZ_FN V erfc_of_negative(V x) {
   const V u = mul(x, set1(0x1.6a09e6p-1f)), a = abs(u);
   const V tail = erfc_tail(max(a, set1(1.0f)));
   const V far = select(less(u, set1(0.0f)), tail, sub(set1(2.0f), tail));
-  const V c = select(less(a, set1(1.0f)), add(set1(1.0f), erf_small(u)), far);
+  return select(less(a, set1(1.0f)), add(set1(1.0f), erf_small(u)), far);
+}
+
+// GELU with the error function: x / 2 * erfc(-x / sqrt 2).
+HZ_FN V gelu_erf(V x) {
+  const V c = erfc_of_negative(x);
   return mul(mul(set1(0.5f), x), c);
 }
 

@@ -42,6 +42,20 @@ struct AttendQuery {
   std::int64_t first, last;  // visible positions [first, last)
   float slope;               // ALiBi, 0 without
   std::int64_t position;     // of the query
+  float* stats = nullptr;    // [2]: the largest score, and the sum of e^(score - largest); null: not wanted
+};
+
+// One query head of a segment on the way back: `count` tokens at positions [position, position + count) of the sequence.
+struct AttendGradArgs {
+  const AttendQuery* queries;      // [count]: q, visible range, slope, position, stats (read)
+  const float* const* out;         // [count]: what attention gave
+  const float* const* dout;        // [count]
+  std::int64_t count, position;
+  float* dq;                       // [count][head_dim], dense; overwritten
+  float* dk;                       // [count][head_dim], dense; overwritten
+  float* dv;                       // [count][value_dim], dense; overwritten
+  float* dsink;                    // one value, or null
+  void* scratch;                   // attend_grad_bytes, aligned to 64
 };
 struct AttendArgs {
   KvKind kind;
@@ -74,6 +88,22 @@ struct CpuKernels {
   // e^(x - shift) into y and their sum by the 16-lane rule
   float (*exp_sum)(const float* x, float shift, std::int64_t n, float* y);
   bool (*finite)(const float* x, std::int64_t n);
+
+  // the way back (kernels/cpu/grads.hpp, grad_tile.hpp, attention_grad.hpp)
+  float (*dot_rows)(const float* a, const float* b, std::int64_t n);
+  void (*unary_grad)(Unary kind, const float* x, const float* dy, std::int64_t n, float* dx);
+  void (*softcap_grad)(const float* y, float cap, const float* dy, std::int64_t n, float* dx);
+  void (*glu_grad)(Unary kind, const float* gate, const float* up, const float* dy, std::int64_t n, float* dgate, float* dup);
+  void (*softmax_grad)(const float* y, const float* dy, std::int64_t n, float* dx);
+  void (*norm_stats)(bool rms, const float* x, std::int64_t n, float eps, float* mean, float* r);
+  void (*norm_grad)(bool rms, const float* x, const float* w, const float* dy, std::int64_t n, float mean, float r, float* dx);
+  void (*norm_weight_grad)(const float* x, const float* dy, std::int64_t n, float mean, float r, float* dw, float* db);
+  void (*rope_grad)(bool adjacent, const float* dy, const float* cs, int head_dim, int rot, float* dx);
+  // out[i][j] = fma(a[k][i], b[k][j], out[i][j]), k ascending
+  void (*grad_tile)(const float* a, std::int64_t lda, const float* b, std::int64_t ldb, std::int64_t k, std::int64_t m, std::int64_t n, float* out, std::int64_t ldo, bool carry);
+  void (*transpose)(const float* in, std::int64_t ldi, std::int64_t m, std::int64_t n, float* out, std::int64_t ldo);
+  std::size_t attend_grad_bytes;
+  void (*attend_grad)(const AttendArgs& args, const AttendGradArgs& grad);
 
   // K and V of one position into slot `slot` of a page; false when a value does not fit a half.
   bool (*kv_write)(KvKind kind, const float* k, const float* v, int head_dim, int value_dim, int slot, std::byte* page_k, std::byte* page_v);

@@ -3,9 +3,13 @@
 #include "hanzo/model/model.hpp"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 
+#include "hanzo/autograd/tape.hpp"
 #include "hanzo/core/memory.hpp"
 #include "hanzo/core/parallel.hpp"
+#include "hanzo/model/adapter.hpp"
 #include "hanzo/model/rope_table.hpp"
 #include "src/model/decoder.hpp"
 
@@ -18,6 +22,19 @@ struct Model::Body {
   model::Decoder decoder;
   std::int64_t context = 0;
   model::MemoryPlan plan;
+  std::vector<std::string> adapters;
+  struct Hash {
+    std::once_flag once;
+    std::string hex;
+  };
+  std::shared_ptr<Hash> hash = std::make_shared<Hash>();  // of the file: shared by all models over it
+};
+
+// A batch, and the rows of its head.
+struct Model::Work {
+  std::shared_ptr<model::Decoder::Batch> batch = std::make_shared<model::Decoder::Batch>();
+  std::vector<nn::AdapterRows> head_rows;
+  nn::Pass head() const { return batch->pass.all_adapters ? batch->pass : nn::Pass(batch->pass.mode, head_rows); }
 };
 
 namespace {
@@ -44,6 +61,12 @@ model::MemoryPlan plan_of(const io::Gguf& file, const model::Decoder& d, const L
   const bool two_tables = d.hparams.window > 0;
   p.position = d.pages->bytes / kKvPage + static_cast<std::uint64_t>(d.hparams.rope_dim) * sizeof(float) * (two_tables ? 2 : 1);
   return p;
+}
+
+std::vector<nn::AdapterUse> every_adapter(std::size_t count) {
+  std::vector<nn::AdapterUse> use;
+  for (std::size_t i = 0; i < count; ++i) use.push_back({static_cast<int>(i), 1.0f});
+  return use;
 }
 
 void check_kv(const LoadOptions& options, const model::HParams& h) {
@@ -99,14 +122,19 @@ std::size_t Model::kv_bytes(std::int64_t positions) const {
   return static_cast<std::size_t>((positions + kKvPage - 1) / kKvPage) * body_->decoder.pages->bytes;
 }
 
-Tensor Model::forward(std::span<const SequenceChunk> chunks, LogitRows rows, std::stop_token stop) const {
-  const IeeeMode mode;
-  const StopScope scope(std::move(stop));
-  model::Decoder::Batch batch;
+Model::Work Model::prepare(std::span<const SequenceChunk> chunks, LogitRows rows) const {
+  Work work;
+  model::Decoder::Batch& batch = *work.batch;
+  const Tape* tape = Tape::active();
   std::int64_t tokens = 0;
-  for (const SequenceChunk& c : chunks) tokens += static_cast<std::int64_t>(c.ids.size());
+  for (const SequenceChunk& c : chunks) {
+    tokens += static_cast<std::int64_t>(c.ids.size());
+    if (c.adapters != nullptr) batch.pass.all_adapters = false;
+  }
   if (tokens == 0) throw Error(ErrorKind::usage, "[forward] no tokens");
   batch.ids = Tensor::empty({tokens}, DType::i32);
+  batch.pass.mode = body_->options.activations;
+  batch.owner = body_;
   std::int64_t row = 0;
   for (const SequenceChunk& c : chunks) {
     const auto n = static_cast<std::int64_t>(c.ids.size());
@@ -114,26 +142,124 @@ Tensor Model::forward(std::span<const SequenceChunk> chunks, LogitRows rows, std
     const std::int64_t at = c.kv->length();
     if (at + n > body_->context)
       throw Error(ErrorKind::usage, "[forward] " + std::to_string(at + n) + " positions do not fit the context of " + std::to_string(body_->context));
+    if (tape != nullptr && at > 0 && c.kv->tape_serial() == tape->serial())
+      throw Error(ErrorKind::usage, "[forward] the sequence has positions of this tape already: their keys and values would get no gradient", "",
+                  "give a document to the tape in one call");
     c.kv->reserve(n);
     std::copy(c.ids.begin(), c.ids.end(), batch.ids.data<std::int32_t>() + row);
     for (std::int64_t i = 0; i < n; ++i) batch.positions.push_back(static_cast<std::int32_t>(at + i));
     batch.segments.push_back({row, n, at, 0, c.kv->pages()});
+    if (tape != nullptr) {
+      const auto pin = c.kv->pin();
+      batch.segments.back().pages = pin->bases.data();
+      batch.segments.back().pin = pin;
+      c.kv->set_tape_serial(tape->serial());
+    }
+    const auto heads = static_cast<std::int64_t>(batch.logit_rows.size());
+    if (rows == LogitRows::last) batch.logit_rows.push_back(static_cast<std::int32_t>(row + n - 1));
+    for (std::int64_t i = 0; rows == LogitRows::all && i < n; ++i) batch.logit_rows.push_back(static_cast<std::int32_t>(row + i));
+    if (!batch.pass.all_adapters) {
+      batch.adapter_uses.push_back(c.adapters != nullptr ? *c.adapters : every_adapter(body_->adapters.size()));
+      batch.adapter_rows.push_back({row, n, {}});
+      work.head_rows.push_back({heads, static_cast<std::int64_t>(batch.logit_rows.size()) - heads, {}});
+    }
     row += n;
-    if (rows == LogitRows::last) batch.logit_rows.push_back(static_cast<std::int32_t>(row - 1));
   }
-  if (rows == LogitRows::all)
-    for (std::int32_t i = 0; i < tokens; ++i) batch.logit_rows.push_back(i);
-  Tensor logits = body_->decoder.forward(batch);
-  if (logits.defined() && !body_->backend->all_finite(logits)) {
-    batch.probe = true;  // once more, to say where it began
-    body_->decoder.forward(batch);
+  for (std::size_t i = 0; i < batch.adapter_rows.size(); ++i) batch.adapter_rows[i].use = work.head_rows[i].use = batch.adapter_uses[i];
+  batch.pass.rows = batch.adapter_rows;
+  return work;
+}
+
+Tensor Model::run(Work& work, std::span<const SequenceChunk> chunks, bool logits) const {
+  const model::Decoder& decoder = body_->decoder;
+  Tensor y = decoder.hidden(work.batch);
+  if (y.defined() && logits) y = decoder.logits(y, work.head());
+  if (y.defined() && !body_->backend->all_finite(y)) {
+    const model::Decoder::Batch& batch = *work.batch;
+    {
+      const NoGrad off;
+      auto probe = std::make_shared<model::Decoder::Batch>(batch);  // once more, to say where it began
+      probe->probe = true;
+      decoder.hidden(probe);
+    }
     std::size_t row = 0;
-    while (row + 1 < batch.logit_rows.size() && body_->backend->all_finite(logits.row(static_cast<std::int64_t>(row)))) ++row;
+    while (row + 1 < batch.logit_rows.size() && body_->backend->all_finite(y.row(static_cast<std::int64_t>(row)))) ++row;
     throw Error(ErrorKind::numeric, "NaN or infinite logits at position " + std::to_string(batch.positions[static_cast<std::size_t>(batch.logit_rows[row])]),
                 body_->file.files()[0].string());
   }
   for (const SequenceChunk& c : chunks) c.kv->advance(static_cast<std::int64_t>(c.ids.size()));
-  return logits;
+  return y;
+}
+
+Tensor Model::forward(std::span<const SequenceChunk> chunks, LogitRows rows, std::stop_token stop) const {
+  const IeeeMode mode;
+  const StopScope scope(std::move(stop));
+  Work work = prepare(chunks, rows);
+  return run(work, chunks, true);
+}
+
+Tensor Model::hidden(std::span<const SequenceChunk> chunks, LogitRows rows, std::stop_token stop) const {
+  const IeeeMode mode;
+  const StopScope scope(std::move(stop));
+  Work work = prepare(chunks, rows);
+  return run(work, chunks, false);
+}
+
+Tensor Model::forward(std::span<const std::int32_t> ids) const {
+  model::KvSequence kv = new_sequence();
+  const SequenceChunk chunk{&kv, ids};
+  return forward({&chunk, 1}, LogitRows::all);
+}
+
+Tensor Model::hidden(std::span<const std::int32_t> ids) const {
+  model::KvSequence kv = new_sequence();
+  const SequenceChunk chunk{&kv, ids};
+  return hidden({&chunk, 1}, LogitRows::all);
+}
+
+Tensor Model::logits(const Tensor& hidden) const {
+  const IeeeMode mode;
+  return body_->decoder.logits(hidden, body_->options.activations);
+}
+
+Model Model::with_adapter(const Adapter& adapter, float strength) const {
+  auto body = std::make_shared<Body>(*body_);
+  const int slot = static_cast<int>(body->adapters.size());
+  std::map<std::string, nn::Linear*, std::less<>> linears;
+  model::for_each_linear(body->decoder.weights, [&](const std::string& name, nn::Linear& l) { linears[name] = &l; });
+  for (const Adapter::Target& t : adapter.targets()) {
+    const auto it = linears.find(t.module);
+    if (it == linears.end()) throw Error(ErrorKind::usage, "[with_adapter] the model has no layer " + t.module);
+    nn::Linear& l = *it->second;
+    if (t.lora.a.tensor().cols() != l.in() || t.lora.b.tensor().rows() != l.out())
+      throw Error(ErrorKind::usage, "[with_adapter] " + t.module + " is " + to_string({l.out(), l.in()}) + ", the adapter is for " +
+                                        to_string({t.lora.b.tensor().rows(), t.lora.a.tensor().cols()}));
+    l.adapters.push_back(t.lora);
+    l.adapters.back().slot = slot;
+    l.adapters.back().scale = t.lora.scale * strength;
+  }
+  body->adapters.push_back(adapter.name());
+  Model m;
+  m.body_ = std::move(body);
+  return m;
+}
+
+Model Model::without_adapters() const {
+  auto body = std::make_shared<Body>(*body_);
+  model::for_each_linear(body->decoder.weights, [](const std::string&, nn::Linear& l) { l.adapters.clear(); });
+  body->adapters.clear();
+  Model m;
+  m.body_ = std::move(body);
+  return m;
+}
+
+const std::vector<std::string>& Model::adapters() const { return body_->adapters; }
+const model::Weights& Model::weights() const { return body_->decoder.weights; }
+
+const std::string& Model::base_sha256() const {
+  Body::Hash& hash = *body_->hash;
+  std::call_once(hash.once, [&] { hash.hex = model::tensors_sha256(body_->file); });
+  return hash.hex;
 }
 
 }  // namespace hz

@@ -2,10 +2,12 @@
 // Binding tensors by name.
 #include "hanzo/model/weights.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <set>
 
 #include "hanzo/core/parallel.hpp"
+#include "hanzo/io/sha256.hpp"
 
 namespace hz::model {
 namespace {
@@ -120,7 +122,10 @@ Weights bind_weights(const Arch& arch, HParams& h, const io::Gguf& file) {
   w.embedding = b.matrix("token_embd.weight", h.vocab, h.hidden);
   w.output_norm = b.norm("output_norm", h.hidden);
   if (b.has("output.weight")) w.head = b.linear("output", h.vocab, h.hidden);
-  else w.head.weight = w.embedding;
+  else {
+    w.head.weight = w.embedding;
+    w.tied = true;
+  }
   w.rope_divisors = b.vector_if("rope_freqs.weight", h.rope_dim / 2);
   if (w.rope_divisors.defined())
     for (const float f : w.rope_divisors.span<float>())
@@ -128,6 +133,52 @@ Weights bind_weights(const Arch& arch, HParams& h, const io::Gguf& file) {
   for (std::int64_t i = 0; i < h.layers; ++i) w.layers.push_back(bind_layer(arch, h, b, i));
   w.unused = b.unused();
   return w;
+}
+
+namespace {
+template <class W, class F>
+void visit_linears(W& weights, const F& f) {
+  for (std::size_t i = 0; i < weights.layers.size(); ++i) {
+    auto& w = weights.layers[i];
+    const std::string p = "blk." + std::to_string(i) + ".";
+    const auto visit = [&](const char* name, auto& layer) {
+      if (layer.defined()) f(p + name, layer);
+    };
+    visit("attn_q", w.q);
+    visit("attn_k", w.k);
+    visit("attn_v", w.v);
+    visit("attn_output", w.output);
+    visit("ffn_gate", w.gate);
+    visit("ffn_up", w.up);
+    visit("ffn_down", w.down);
+    visit("ffn_gate_inp", w.router);
+  }
+  if (!weights.tied) f("output", weights.head);
+}
+}  // namespace
+
+void for_each_linear(Weights& weights, const std::function<void(const std::string&, nn::Linear&)>& f) { visit_linears(weights, f); }
+void for_each_linear(const Weights& weights, const std::function<void(const std::string&, const nn::Linear&)>& f) { visit_linears(weights, f); }
+
+std::string tensors_sha256(const io::Gguf& file) {
+  std::vector<const io::GgufTensor*> sorted;
+  for (const io::GgufTensor& t : file.tensors()) sorted.push_back(&t);
+  std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
+  io::Sha256 hash;
+  const auto number = [&](std::uint64_t v, int bytes) {
+    std::byte le[8];
+    for (int i = 0; i < bytes; ++i) le[i] = static_cast<std::byte>(v >> (8 * i));
+    hash.update({le, static_cast<std::size_t>(bytes)});
+  };
+  for (const io::GgufTensor* t : sorted) {
+    hash.update(t->name);
+    number(0, 1);
+    number(static_cast<std::uint32_t>(t->type), 4);
+    number(static_cast<std::uint64_t>(t->shape.rank()), 4);
+    for (const std::int64_t d : t->shape) number(static_cast<std::uint64_t>(d), 8);
+    hash.update(file.bytes(t->name));
+  }
+  return hash.hex();
 }
 
 void check_finite(const io::Gguf& file, int threads, const Progress& progress) {

@@ -4,7 +4,48 @@
 #include <algorithm>
 #include <numeric>
 
+#include "hanzo/autograd/record.hpp"
+
 namespace hz::nn {
+namespace {
+
+// w = p_e, or p_e / sum over the chosen: dp_e = dw_e, or (dw_e - sum(w dw)) / sum. The choice itself has no gradient.
+std::function<void(Backward&)> route_backward(const Routing& routing, const Tensor& p, bool normalised) {
+  return [w = Saved(routing.weights), experts = routing.experts, p = Saved(p), normalised, used = routing.used](Backward& g) {
+    Tensor dp = Tensor::zeros(p.get().shape(), DType::f32, p.get().device());
+    for (std::int64_t t = 0; t < dp.rows(); ++t) {
+      const float *dw = g.dy().data<float>() + t * used, *weights = w.get().data<float>() + t * used, *row = p.get().data<float>() + t * dp.cols();
+      float sum = 0, dot = 0;
+      for (std::int64_t i = 0; i < used; ++i) {
+        sum += row[experts[static_cast<std::size_t>(t * used + i)]];
+        dot += weights[i] * dw[i];
+      }
+      for (std::int64_t i = 0; i < used; ++i) dp.data<float>()[t * dp.cols() + experts[static_cast<std::size_t>(t * used + i)]] = normalised ? (dw[i] - dot) / sum : dw[i];
+    }
+    g.give(0, dp);
+  };
+}
+
+// y[token] = sum of w_i rows_i: drows_i = w_i dy[token], dw_i = dy[token] . rows_i.
+std::function<void(Backward&)> combine_backward(const Tensor& rows, const Routing& routing) {
+  return [rows = Saved(rows), w = Saved(routing.weights), used = routing.used](Backward& g) {
+    const Tensor& r = rows.get();
+    Backend& backend = backend_of(r);
+    Tensor spread = Tensor::empty(r.shape(), DType::f32, r.device()), drows = Tensor::empty(r.shape(), DType::f32, r.device());
+    for (std::int64_t i = 0; i < r.rows(); ++i) {
+      std::copy_n(g.dy().data<float>() + i / used * r.cols(), r.cols(), spread.data<float>() + i * r.cols());
+      Tensor out = drows.row(i);
+      backend.scale(spread.row(i), w.get().data<float>()[i], out);
+    }
+    g.give(0, drows);
+    if (!g.wants(1)) return;
+    Tensor dw = Tensor::empty(w.get().shape(), DType::f32, r.device());
+    backend.row_dot(spread, r, dw);
+    g.give(1, dw);
+  };
+}
+
+}  // namespace
 
 Routing route(const Tensor& p, int used, bool normalised) {
   const std::int64_t tokens = p.rows(), count = p.cols();
@@ -28,6 +69,7 @@ Routing route(const Tensor& p, int used, bool normalised) {
       r.weights.data<float>()[t * used + i] = normalised ? row[e] / sum : row[e];
     }
   }
+  if (Tape* tape = autograd::recording({p.grad_id()})) autograd::record(tape, "route", {p.grad_id()}, r.weights, route_backward(r, p, normalised));
   return r;
 }
 
@@ -38,6 +80,15 @@ Tensor apply_experts(const QTensor& w, const Activation& x, std::span<const std:
   ExpertJob job{.w = &w, .x = &x.x(), .x_rows = x_rows, .experts = experts, .y = &y};
   if (mode == Activations::int8 && !quant::info(w.wtype()).floating) job.q = &x.q();
   backend_of(x.x()).expert_linear(job);
+  if (Tape* tape = autograd::recording({x.grad_id()})) {
+    auto backward = [w, shape = x.x().shape(), device = y.device(), rows = std::vector<std::int32_t>(x_rows.begin(), x_rows.end()),
+                     ids = std::vector<std::int32_t>(experts.begin(), experts.end())](Backward& g) {
+      Tensor dx = Tensor::empty(shape, DType::f32, device);
+      backend_of(dx).expert_input_grad({&w, &g.dy(), rows, ids}, dx);
+      g.give(0, dx);
+    };
+    autograd::record(tape, "expert_linear", {x.grad_id()}, y, std::move(backward));
+  }
   return y;
 }
 
@@ -48,6 +99,8 @@ Tensor combine(const Tensor& rows, const Routing& routing) {
     Tensor out = y.row(t);
     for (std::int64_t i = 0; i < routing.used; ++i) backend.axpy(routing.weights.data<float>()[t * routing.used + i], rows.row(t * routing.used + i), out);
   }
+  if (Tape* tape = autograd::recording({rows.grad_id(), routing.weights.grad_id()}))
+    autograd::record(tape, "combine", {rows.grad_id(), routing.weights.grad_id()}, y, combine_backward(rows, routing));
   return y;
 }
 

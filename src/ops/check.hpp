@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "hanzo/autograd/record.hpp"
+#include "hanzo/ops/grad.hpp"
 #include "hanzo/ops/ops.hpp"
 
 namespace hz::ops {

@@ -39,6 +39,8 @@ class Tape {
   const TapeOptions& options() const { return options_; }
   std::size_t size() const { return nodes_.size(); }  // ops recorded
 
+  std::uint64_t serial() const { return first_id_; }  // of this tape alone in the process
+
   // For ops: the tape that records on this thread, or null.
   static Tape* active();
   // True when a gradient of the value with this identity is wanted from this tape.

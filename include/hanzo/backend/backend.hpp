@@ -51,6 +51,9 @@ struct AttentionArgs {
   // The rows that kv_write stored for the segments: where a tape sends the gradients of K and V. Attention itself reads pages.
   const Tensor* k = nullptr;
   const Tensor* v = nullptr;
+  // F32 [tokens, heads, 2]: the largest score of each query and its sum of e^(score - largest). Written by attention where
+  // it is not null, read by attention_grad.
+  Tensor* stats = nullptr;
 };
 
 // A norm of the last axis; w and b may be undefined.

@@ -35,6 +35,15 @@ class KvSequence {
   // Forgets all positions from `length` on.
   void truncate(std::int64_t length);
   const std::byte* const* pages() const { return bases_.data(); }
+  // A table of the pages as they are now that keeps them: what is written later goes to copies.
+  struct Pinned {
+    std::vector<Page> pages;
+    std::vector<const std::byte*> bases;
+  };
+  std::shared_ptr<const Pinned> pin() const { return std::make_shared<const Pinned>(Pinned{pages_, bases_}); }
+  // The tape (Tape::serial) under which positions were written; 0: none.
+  std::uint64_t tape_serial() const { return tape_serial_; }
+  void set_tape_serial(std::uint64_t serial) { tape_serial_ = serial; }
   const PageLayout& layout() const { return *layout_; }
   const std::shared_ptr<const PageLayout>& shared_layout() const { return layout_; }
 
@@ -43,6 +52,7 @@ class KvSequence {
   std::vector<Page> pages_;
   std::vector<const std::byte*> bases_;
   std::int64_t length_ = 0;
+  std::uint64_t tape_serial_ = 0;
 };
 
 }  // namespace hz::model

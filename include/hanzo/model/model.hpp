@@ -6,12 +6,14 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "hanzo/core/progress.hpp"
 #include "hanzo/io/gguf.hpp"
 #include "hanzo/model/hparams.hpp"
 #include "hanzo/model/kv_cache.hpp"
 #include "hanzo/model/memory_plan.hpp"
+#include "hanzo/model/weights.hpp"
 #include "hanzo/nn/linear.hpp"
 
 namespace hz {
@@ -36,7 +38,11 @@ enum class LogitRows { all, last, none };
 struct SequenceChunk {
   model::KvSequence* kv = nullptr;
   std::span<const std::int32_t> ids;
+  // The adapters of these rows, ascending by slot; null: every adapter of the model, as strong as it was attached.
+  const std::vector<nn::AdapterUse>* adapters = nullptr;
 };
+
+class Adapter;
 
 class Model {
  public:
@@ -57,6 +63,26 @@ class Model {
   // (within milliseconds of the request) when `stop` was asked for; the sequences are then as before.
   Tensor forward(std::span<const SequenceChunk> chunks, LogitRows rows = LogitRows::last, std::stop_token stop = {}) const;
 
+  // A document in a sequence of its own: logits [ids, vocab]. What training and evaluation call.
+  Tensor forward(std::span<const std::int32_t> ids) const;
+  // As forward, but the final norm's output [rows, hidden]; logits() goes on from there, for losses that never hold the
+  // logits of all rows at once.
+  Tensor hidden(std::span<const SequenceChunk> chunks, LogitRows rows = LogitRows::all, std::stop_token stop = {}) const;
+  Tensor hidden(std::span<const std::int32_t> ids) const;
+  Tensor logits(const Tensor& hidden) const;
+
+  // A model of the same weights with one more adapter, in the slot adapters().size(). Nothing is copied but handles; this
+  // model stays as it is. Throws usage when the adapter is of other shapes.
+  Model with_adapter(const Adapter& adapter, float strength = 1.0f) const;
+  // The same without any adapter.
+  Model without_adapters() const;
+  const std::vector<std::string>& adapters() const;  // their names, by slot
+  // The weights, with adapters attached.
+  const model::Weights& weights() const;
+  // SHA-256 of all tensors of the file in the order of their names: for each its name, a zero byte, the type number (u32),
+  // the rank (u32), the dimensions, outermost first (u64), little-endian, and the bytes. Computed once.
+  const std::string& base_sha256() const;
+
   // Taken with context() positions.
   const model::MemoryPlan& memory_plan() const;
   // Bytes of KV cache for `positions` of one sequence.
@@ -64,6 +90,9 @@ class Model {
 
  private:
   struct Body;
+  struct Work;
+  Work prepare(std::span<const SequenceChunk> chunks, LogitRows rows) const;
+  Tensor run(Work& work, std::span<const SequenceChunk> chunks, bool logits) const;
   std::shared_ptr<const Body> body_;
 };
 

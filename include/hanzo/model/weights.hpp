@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights: a model's tensors bound to their places, shapes checked against the hyper-parameters.
 #pragma once
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "hanzo/io/gguf.hpp"
@@ -26,6 +28,7 @@ struct Weights {
   QTensor embedding;  // [vocab, hidden]
   NormWeights output_norm;
   nn::Linear head;    // [vocab, hidden]; the embedding where tied
+  bool tied = false;  // the head is the embedding
   Tensor rope_divisors;  // [rope_dim / 2] or undefined
   std::vector<LayerWeights> layers;
   std::vector<std::string> unused;  // tensors of the file that the architecture does not name
@@ -33,6 +36,11 @@ struct Weights {
 
 // Throws Error(bad_file) naming tensor, expected and found shape. Sets hparams.vocab from the embedding when 0.
 Weights bind_weights(const Arch& arch, HParams& hparams, const io::Gguf& file);
+// Calls f(name, layer) for every Linear: "blk.0.attn_q", ..., "output" (not where tied to the embedding).
+void for_each_linear(Weights& weights, const std::function<void(const std::string&, nn::Linear&)>& f);
+void for_each_linear(const Weights& weights, const std::function<void(const std::string&, const nn::Linear&)>& f);
+// See Model::base_sha256.
+std::string tensors_sha256(const io::Gguf& file);
 // Error(bad_file) naming the first tensor and row with a NaN or infinite scale or weight.
 void check_finite(const io::Gguf& file, int threads, const Progress& progress);
 

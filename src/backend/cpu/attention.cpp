@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The paged KV cache and attention: work is split over segments, kv heads and tiles of queries.
 #include <atomic>
+#include <cstring>
 
 #include "src/backend/cpu/cpu.hpp"
 
@@ -81,7 +82,8 @@ void CpuBackend::attend(const AttentionArgs& args, const Tensor& q, int heads, T
           const std::int64_t first = std::max(seg.visible_from, args.window > 0 ? position + 1 - args.window : 0);
           queries.push_back({q.data<float>() + (seg.row + t) * q.cols() + head * l.head_dim,
                              out.data<float>() + (seg.row + t) * out.cols() + head * l.value_dim, first, last,
-                             args.slopes ? args.slopes->data<float>()[head] : 0.0f, position});
+                             args.slopes ? args.slopes->data<float>()[head] : 0.0f, position,
+                             args.stats ? args.stats->data<float>() + ((seg.row + t) * heads + head) * 2 : nullptr});
         }
       AttendArgs a{l.kind, l.head_dim, l.value_dim, args.scale, args.softcap, nullptr, seg.pages, 0, 0};
       a.k_offset = args.kv.layer_offset + static_cast<std::size_t>(item.kv_head) * head_bytes;
@@ -98,6 +100,59 @@ void CpuBackend::attend(const AttentionArgs& args, const Tensor& q, int heads, T
     }
   });
   if (quantized != nullptr && !in_place) quantize(out, *quantized);
+}
+
+// One work item a segment and query head; heads that share K and V are added in ascending order.
+void CpuBackend::attention_grad(const AttentionArgs& args, const Tensor& q, int heads, const Tensor& out, const Tensor& dout, const AttentionGrads& grads) {
+  const IeeeMode mode;
+  const KvLayout& l = args.kv.layout;
+  const int group = heads / l.heads;
+  const std::size_t kb = k_bytes(l), head_bytes = kb + v_bytes(l);
+  std::vector<float> sinks(grads.dsinks != nullptr ? static_cast<std::size_t>(heads) : 0);
+  for (Tensor* t : {grads.dq, grads.dk, grads.dv, grads.dsinks})
+    if (t != nullptr) std::memset(t->raw(), 0, t->nbytes());
+  for (const KvSegment& seg : args.kv.segments) {
+    if (seg.count == 0) continue;
+    const auto rows = static_cast<std::size_t>(seg.count);
+    Tensor dq = Tensor::empty({heads, seg.count, l.head_dim}), dk = Tensor::zeros({heads, seg.count, l.head_dim}), dv = Tensor::zeros({heads, seg.count, l.value_dim});
+    parallel_for(threads_, heads, 1, [&](std::int64_t begin, std::int64_t end) {
+      std::vector<AttendQuery> queries(rows);
+      std::vector<const float*> o(rows), d(rows);
+      const auto scratch = allocate_host(kernels_.attend_grad_bytes);
+      for (std::int64_t h = begin; h < end; ++h) {
+        for (std::int64_t t = 0; t < seg.count; ++t) {
+          const std::int64_t position = seg.position + t, row = seg.row + t;
+          const auto at = static_cast<std::size_t>(t);
+          queries[at] = {q.data<float>() + row * q.cols() + h * l.head_dim, nullptr, std::max(seg.visible_from, args.window > 0 ? position + 1 - args.window : 0),
+                         args.causal ? position + 1 : seg.position + seg.count, args.slopes ? args.slopes->data<float>()[h] : 0.0f, position,
+                         args.stats->data<float>() + (row * heads + h) * 2};
+          o[at] = out.data<float>() + row * out.cols() + h * l.value_dim;
+          d[at] = dout.data<float>() + row * dout.cols() + h * l.value_dim;
+        }
+        AttendArgs a{l.kind, l.head_dim, l.value_dim, args.scale, args.softcap, args.sinks ? args.sinks->data<float>() + h : nullptr, seg.pages, 0, 0};
+        a.k_offset = args.kv.layer_offset + static_cast<std::size_t>(h / group) * head_bytes;
+        a.v_offset = a.k_offset + kb;
+        float sink = 0;
+        kernels_.attend_grad(a, {queries.data(), o.data(), d.data(), seg.count, seg.position, dq.data<float>() + h * seg.count * l.head_dim,
+                                 dk.data<float>() + h * seg.count * l.head_dim, dv.data<float>() + h * seg.count * l.value_dim, grads.dsinks && args.sinks ? &sink : nullptr, scratch->data});
+        if (!sinks.empty()) sinks[static_cast<std::size_t>(h)] = sink;
+      }
+    });
+    // [head][token][dim] to rows of tokens, `share` heads added into one.
+    const auto gather = [&](const Tensor& from, int dim, int share, Tensor* to) {
+      if (to == nullptr) return;
+      for_rows(seg.count, from.numel(), [&](std::int64_t t) {
+        for (std::int64_t h = 0; h < heads; ++h) {
+          float* y = to->data<float>() + (seg.row + t) * to->cols() + h / share * dim;
+          kernels_.add(y, from.data<float>() + (h * seg.count + t) * dim, dim, y);
+        }
+      });
+    };
+    gather(dq, l.head_dim, 1, grads.dq);
+    gather(dk, l.head_dim, group, grads.dk);
+    gather(dv, l.value_dim, group, grads.dv);
+    for (std::size_t h = 0; h < sinks.size(); ++h) grads.dsinks->data<float>()[h] += sinks[h];
+  }
 }
 
 }  // namespace hz::cpu

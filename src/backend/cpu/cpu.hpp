@@ -5,7 +5,7 @@
 
 #include "hanzo/backend/backend.hpp"
 #include "hanzo/core/parallel.hpp"
-#include "kernels/cpu/format.hpp"
+#include "src/backend/cpu/product.hpp"
 
 namespace hz::cpu {
 
@@ -42,9 +42,27 @@ class CpuBackend final : public Backend {
   void attention(const AttentionArgs& args, const Tensor& q, int heads, Tensor& out) override { attend(args, q, heads, out, nullptr); }
   void attention_quantize(const AttentionArgs& args, const Tensor& q, int heads, Tensor& out, QAct& quantized) override { attend(args, q, heads, out, &quantized); }
 
+  void unary_grad(Unary kind, const Tensor& x, const Tensor& dy, Tensor& dx) override;
+  void softcap_grad(const Tensor& y, float cap, const Tensor& dy, Tensor& dx) override;
+  void glu_grad(Unary kind, const Tensor& gate, const Tensor& up, const Tensor& dy, Tensor* dgate, Tensor* dup) override;
+  void softmax_grad(const Tensor& y, const Tensor& dy, Tensor& dx) override;
+  void norm_grad(const NormArgs& norm, const Tensor& x, const Tensor& dy, Tensor* dx, Tensor* dw, Tensor* db) override;
+  void rope_grad(Rope kind, const Tensor& dy, std::span<const std::int32_t> positions, const Tensor& table, int heads, Tensor& dx) override;
+  void attention_grad(const AttentionArgs& args, const Tensor& q, int heads, const Tensor& out, const Tensor& dout, const AttentionGrads& grads) override;
+  void column_sum(const Tensor& a, Tensor& out) override;
+  void row_dot(const Tensor& a, const Tensor& b, Tensor& out) override;
+  void linear_input_grad(std::span<const InputGradJob> jobs, Tensor& dx) override;
+  void expert_input_grad(const ExpertGradJob& job, Tensor& dx) override;
+  void weight_grad(const Tensor& dy, const Tensor& x, Tensor& dw) override;
+
  private:
   // body(row) for every row, in parallel when `work` (elements in all) is worth the pool.
   void for_rows(std::int64_t rows, std::int64_t work, FunctionRef<void(std::int64_t)> body) const;
+
+  // body(first column, columns) for pieces of a row.
+  void for_columns(std::int64_t cols, std::int64_t work, FunctionRef<void(std::int64_t, std::int64_t)> body) const;
+  // Exactly one of w, dense.
+  WeightRows weight_rows(const QTensor* w, const Tensor* dense) const;
 
   // quantized may be null.
   void attend(const AttentionArgs& args, const Tensor& q, int heads, Tensor& out, QAct* quantized);

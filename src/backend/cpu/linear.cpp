@@ -38,20 +38,23 @@ Product product(const WeightRows& w, const Tensor* x, const QAct* q, std::span<c
 
 }  // namespace
 
+WeightRows CpuBackend::weight_rows(const QTensor* w, const Tensor* dense) const {
+  if (dense != nullptr) {
+    const Tensor& d = *dense;
+    return {kernels_.format(static_cast<std::uint32_t>(dense_type(d.dtype()))), d.raw(), static_cast<std::size_t>(d.cols()) * size_of(d.dtype()), d.rows(), d.cols()};
+  }
+  WeightRows rows{kernels_.format(static_cast<std::uint32_t>(w->wtype())), w->bytes().data(), w->row_bytes(), w->rows(), w->cols()};
+  if (pack_) rows.panels = panels_of(*w, *rows.kernels, threads_);
+  return rows;
+}
+
 void CpuBackend::linear(std::span<const LinearJob> jobs) {
   const IeeeMode mode;
   std::vector<Product> products;
   std::vector<std::int32_t> rows;
   std::int64_t macs = 0;
   for (const LinearJob& job : jobs) {
-    WeightRows w{};
-    if (job.dense != nullptr) {
-      const Tensor& d = *job.dense;
-      w = {kernels_.format(static_cast<std::uint32_t>(dense_type(d.dtype()))), d.raw(), static_cast<std::size_t>(d.cols()) * size_of(d.dtype()), d.rows(), d.cols()};
-    } else {
-      w = {kernels_.format(static_cast<std::uint32_t>(job.w->wtype())), job.w->bytes().data(), job.w->row_bytes(), job.w->rows(), job.w->cols()};
-      if (pack_) w.panels = panels_of(*job.w, *w.kernels, threads_);
-    }
+    const WeightRows w = weight_rows(job.w, job.dense);
     if (job.y->rows() == 0 || w.rows == 0) continue;
     while (static_cast<std::int64_t>(rows.size()) < job.y->rows()) rows.push_back(static_cast<std::int32_t>(rows.size()));
     const auto all = std::span(rows).first(static_cast<std::size_t>(job.y->rows()));

@@ -85,6 +85,11 @@ void ReferenceBackend::attention(const AttentionArgs& args, const Tensor& q, int
         }
         for (int d = 0; d < l.value_dim; ++d)
           out.data<float>()[(seg.row + i) * out.cols() + h * l.value_dim + d] = static_cast<float>(o[static_cast<std::size_t>(d)] / sum);
+        if (args.stats != nullptr) {
+          float* stats = args.stats->data<float>() + ((seg.row + i) * heads + h) * 2;
+          stats[0] = static_cast<float>(top);
+          stats[1] = static_cast<float>(sum);
+        }
       }
 }
 

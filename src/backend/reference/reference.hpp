@@ -31,6 +31,19 @@ class ReferenceBackend final : public Backend {
   std::size_t kv_layer_bytes(const KvLayout& layout) const override;
   void kv_write(const KvBatch& kv, const Tensor& k, const Tensor& v) override;
   void attention(const AttentionArgs& args, const Tensor& q, int heads, Tensor& out) override;
+
+  void unary_grad(Unary kind, const Tensor& x, const Tensor& dy, Tensor& dx) override;
+  void softcap_grad(const Tensor& y, float cap, const Tensor& dy, Tensor& dx) override;
+  void glu_grad(Unary kind, const Tensor& gate, const Tensor& up, const Tensor& dy, Tensor* dgate, Tensor* dup) override;
+  void softmax_grad(const Tensor& y, const Tensor& dy, Tensor& dx) override;
+  void norm_grad(const NormArgs& norm, const Tensor& x, const Tensor& dy, Tensor* dx, Tensor* dw, Tensor* db) override;
+  void rope_grad(Rope kind, const Tensor& dy, std::span<const std::int32_t> positions, const Tensor& table, int heads, Tensor& dx) override;
+  void attention_grad(const AttentionArgs& args, const Tensor& q, int heads, const Tensor& out, const Tensor& dout, const AttentionGrads& grads) override;
+  void column_sum(const Tensor& a, Tensor& out) override;
+  void row_dot(const Tensor& a, const Tensor& b, Tensor& out) override;
+  void linear_input_grad(std::span<const InputGradJob> jobs, Tensor& dx) override;
+  void expert_input_grad(const ExpertGradJob& job, Tensor& dx) override;
+  void weight_grad(const Tensor& dy, const Tensor& x, Tensor& dw) override;
 };
 
 }  // namespace hz

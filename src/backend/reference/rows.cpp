@@ -1,52 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Row ops and products of the reference backend.
-#include <cmath>
-#include <numbers>
-#include <vector>
-
-#include "src/backend/reference/reference.hpp"
+#include "src/backend/reference/parts.hpp"
 
 namespace hz {
-namespace {
 
-const float* row(const Tensor& t, std::int64_t i) { return t.data<float>() + i * t.cols(); }
-float* row(Tensor& t, std::int64_t i) { return t.data<float>() + i * t.cols(); }
+using namespace reference;
+
+namespace {
 
 template <class F>
 void each(const Tensor& shape, Tensor& out, F f) {
   for (std::int64_t i = 0; i < shape.numel(); ++i) out.data<float>()[i] = static_cast<float>(f(i));
-}
-
-double apply(Unary kind, double x) {
-  switch (kind) {
-    case Unary::silu: return x / (1 + std::exp(-x));
-    case Unary::gelu_tanh: return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
-    case Unary::gelu_erf: return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
-    case Unary::gelu_quick: return x / (1 + std::exp(-1.702 * x));
-    case Unary::tanh: return std::tanh(x);
-    case Unary::sigmoid: return 1 / (1 + std::exp(-x));
-    case Unary::exp: return std::exp(x);
-    case Unary::log: return std::log(x);
-    case Unary::relu: return x > 0 ? x : 0;
-    case Unary::relu2: return x > 0 ? x * x : 0;
-    case Unary::neg: return -x;
-  }
-  return x;
-}
-
-// Row i of a weight in float, whatever it is stored as.
-std::vector<float> weight_row(const LinearJob& job, std::int64_t i) {
-  std::vector<float> w(static_cast<std::size_t>(job.w ? job.w->cols() : job.dense->cols()));
-  if (job.w != nullptr) {
-    job.w->decode_row(i, w.data());
-    return w;
-  }
-  const Tensor& d = *job.dense;
-  for (std::size_t k = 0; k < w.size(); ++k) {
-    const std::int64_t at = i * d.cols() + static_cast<std::int64_t>(k);
-    w[k] = d.dtype() == DType::f32 ? d.data<float>()[at] : d.dtype() == DType::f16 ? to_float(d.data<Half>()[at]) : to_float(d.data<BFloat16>()[at]);
-  }
-  return w;
 }
 
 }  // namespace
@@ -145,7 +109,7 @@ void ReferenceBackend::linear(std::span<const LinearJob> jobs) {
   for (const LinearJob& job : jobs) {
     const Tensor x = job.q != nullptr ? job.q->decode() : *job.x;
     for (std::int64_t n = 0; n < job.y->cols(); ++n) {
-      const std::vector<float> w = weight_row(job, n);
+      const std::vector<float> w = weight_row(job.w, job.dense, n);
       for (std::int64_t t = 0; t < x.rows(); ++t) {
         double s = 0;
         for (std::size_t k = 0; k < w.size(); ++k) s += static_cast<double>(w[k]) * row(x, t)[k];
