@@ -57,6 +57,7 @@ Request read_request(const RunArgs& args, Console& console) {
   r.generate = args.generate.build(console);
   r.generator = {.ubatch = args.model.ubatch,
                  .pre = args.model.pre,
+                 .tokenizer = args.chat_template.tokenizer(),
                  .chat_template = args.chat_template.chat_template(console),
                  .template_args = args.chat_template.variables_json()};
   r.text = read_text(args, r.chat, console);

@@ -250,6 +250,18 @@ TEST_CASE_METHOD(TextFixture, "a template and variables of one's own take the pl
   CHECK(usage_of([&] { Generator(model, {.template_args = "[1]"}); }).find("template_args") != std::string::npos);
 }
 
+TEST_CASE_METHOD(TextFixture, "a tokenizer of one's own takes the place of the model's, if it has as many tokens", "[engine]") {
+  const std::string decomposed = "e\xcc\x81";
+  Generator own(model, {.tokenizer = small_bpe_tokenizer("qwen2")});  // normalises to NFC, the file's does not
+  CHECK(own.tokenizer().decode(own.complete_ids(decomposed)) == "\xc3\xa9");
+  CHECK(Generator(model).tokenizer().decode(Generator(model).complete_ids(decomposed)) == decomposed);
+  VocabBuilder fewer = small_bpe();
+  fewer.add("onemore");
+  Generator other(model, {.tokenizer = text::Tokenizer::from_gguf(fewer.metadata("gpt2", "gpt-2"))});
+  CHECK_FALSE(other.has_tokenizer());
+  CHECK_THROWS_AS(other.complete_ids("x"), Error);
+}
+
 TEST_CASE_METHOD(TextFixture, "a template that fails is an error that names its line; no other one is tried", "[engine]") {
   for (const char* source : {"\n{{ raise_exception('no such role') }}", "\n{% frobnicate %}", "\n{{ messages[0].content | urlize }}"}) {
     write_tiny_chat(dir.path() / "t.gguf", 1, source);
@@ -265,4 +277,15 @@ TEST_CASE_METHOD(TextFixture, "a template that fails is an error that names its 
   write_tiny_chat(dir.path() / "none.gguf", 1, "");
   Generator gen(Model::load(dir.path() / "none.gguf"));
   CHECK_THROWS_AS(gen.chat({{"user", "hi"}}), Error);
+}
+
+TEST_CASE_METHOD(TextFixture, "an empty prompt is the begin of a text where the model has one, else an error", "[engine]") {
+  write_tiny_chat(dir.path() / "bos.gguf", 1, kChatMl, {.type = WType::q4_0, .tied = true}, true);
+  Generator with(Model::load(dir.path() / "bos.gguf"));
+  CHECK(with.complete_ids("") == std::vector<std::int32_t>{0});
+  CHECK(tell(with.complete("", {.max_tokens = 3, .temperature = 0, .sampling = {.ignore_eos = true}})).ids.size() == 3);
+  CHECK(with.chat_ids({{"user", ""}})[1] != 0);  // not twice, though the template begins with it
+  Generator without(model);
+  Generation none = without.complete("");
+  CHECK(usage_of([&] { none.next(); }).find("empty") != std::string::npos);
 }

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // State files: a resumed stream is the uninterrupted one, bit for bit; broken and foreign files are refused.
+#include <cstring>
 #include <fstream>
+#include <functional>
 #include <iterator>
+
+#include <nlohmann/json.hpp>
 
 #include "hanzo/engine/chat_session.hpp"
 #include "hanzo/io/atomic_file.hpp"
+#include "hanzo/io/sha256.hpp"
 #include "tests/catch.hpp"
 #include "tests/model/tiny_chat.hpp"
 #include "tests/temp_dir.hpp"
@@ -77,11 +82,26 @@ std::string read(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+// The file with another header, its hash made right again: what a forger can do.
+std::string forged(const std::string& good, const std::function<void(nlohmann::json&)>& change) {
+  std::uint32_t length = 0;
+  std::memcpy(&length, good.data() + 12, 4);
+  nlohmann::json header = nlohmann::json::parse(good.substr(16, length));
+  change(header);
+  const std::string text = header.dump();
+  const auto written = static_cast<std::uint32_t>(text.size());
+  std::string out = good.substr(0, 12) + std::string(reinterpret_cast<const char*>(&written), 4) + text;
+  out.resize((out.size() + 63) / 64 * 64);
+  const std::size_t body = (16 + length + 63) / 64 * 64;
+  out += good.substr(body, good.size() - 32 - body);
+  const auto digest = io::Sha256().update(out).digest();
+  return out + std::string(reinterpret_cast<const char*>(digest.data()), digest.size());
+}
+
 // The message of the bad_file that loading gives.
 std::string refused(const Model& model, const std::filesystem::path& file) {
-  Generator gen(model);
   try {
-    gen.load_state(file);
+    read_state(file, model);
   } catch (const Error& e) {
     CHECK(e.kind() == ErrorKind::bad_file);
     CHECK(e.where() == file.string());
@@ -180,6 +200,40 @@ TEST_CASE_METHOD(StateFixture, "a state file that is cut, grown or altered anywh
   CHECK(refused(model, dir.path() / "absent.state").find("cannot open") != std::string::npos);
   CHECK(refused(model, dir.path()).find("no regular file") != std::string::npos);
   CHECK(refused(model, model_file).find("does not begin as one") != std::string::npos);
+}
+
+TEST_CASE_METHOD(StateFixture, "a forged state file with a right hash is refused field by field", "[engine]") {
+  const Model model = load();
+  Generator gen(model);
+  Generation g = gen.complete("hello world", {.max_tokens = 70, .temperature = 0, .sampling = {.ignore_eos = true}});
+  finish(g);
+  gen.save_state(state, g.state());
+  const std::string good = read(state);
+  const auto file = dir.path() / "forged.state";
+  const auto after = [&](const std::function<void(nlohmann::json&)>& change) {
+    io::write_file(file, forged(good, change));
+    return refused(model, file);
+  };
+  using nlohmann::json;
+  CHECK(after([](json&) {}) == "no error");
+  for (const char* name : {"ids", "page_bytes", "answer_begin", "seed", "stream", "mirostat_mu", "conversation", "model", "kv"})
+    for (const json& value : {json(nullptr), json(-1), json(0.5), json::array(), json::object()}) {
+      if (name == std::string("mirostat_mu") && value.is_number()) continue;
+      INFO(name << " = " << value);
+      CHECK(after([&](json& h) { h[name] = value; }) != "no error");
+    }
+  for (const std::uint64_t n : {std::uint64_t{0}, std::uint64_t{1} << 40, ~std::uint64_t{0}, ~std::uint64_t{0} / 4 + 1}) {
+    CHECK(after([&](json& h) { h["ids"] = n; }).find("its header tells of") != std::string::npos);
+    CHECK(after([&](json& h) { h["page_bytes"] = n; }).find("its header tells of") != std::string::npos);
+  }
+  CHECK(after([](json& h) { h["answer_begin"] = 1000000; }).find("behind its end") != std::string::npos);
+  CHECK(after([](json& h) { h.clear(); }).find("no valid 'ids'") != std::string::npos);
+  // Bytes that are moved from the pages to the ids: the sizes agree, the ids are none.
+  const auto moved = after([](json& h) {
+    h["ids"] = h["ids"].get<std::uint64_t>() + 256;
+    h["page_bytes"] = h["page_bytes"].get<std::uint64_t>() - 1024;
+  });
+  CHECK(moved.find("it holds token") != std::string::npos);
 }
 
 TEST_CASE_METHOD(StateFixture, "a failed load leaves the generator as it was", "[engine]") {

@@ -68,6 +68,7 @@ def flags():
     for variable, word in (("x", "KEY=JSON"), ("=1", "KEY=JSON"), ("9a=1", "KEY=JSON"), ("a b=1", "KEY=JSON"), ("a=yes", "no JSON"), ("messages=[]", "messages")):
         refused(f"--template-arg {variable}", ["--template-arg", word], "--template-arg", variable)
     refused("a template that is no Jinja", ["line 2", "t.jinja"], "--template", text_file("t.jinja", "x\n{% if %}"), code=3)
+    refused("a tokenizer that is none", ["t.json"], "--tokenizer", text_file("t.json", "{}"), code=3)
     refused("a template that is not there", ["cannot open"], "--template", str(HERE / "none.jinja"), code=3)
 
 
@@ -117,6 +118,8 @@ def answers():
     check("a biased id outside the vocabulary", r.returncode == 2 and b"999999" in r.stderr, r)
     a, b = (run("-p", "hi", "--tokens", "--template", text_file("own.jinja", "{% if loud %}LOUD {% endif %}{{ messages[-1].content }}"), *x).stdout for x in ((), ("--template-arg", "loud=true")))
     check("--template and --template-arg", len(a.splitlines()) == 2 and len(b.splitlines()) == 7, (a, b))
+    r = run("-p", "hi", "--tokenizer", str(pathlib.Path(__file__).resolve().parent.parent / "data/tokenizers/qwen.json"))
+    check("a tokenizer of another size is refused with both numbers", r.returncode == 3 and b"embedding" in r.stderr, r)
     bad = make("raise.gguf", "1", "\n{{ raise_exception('wrong role') }}")
     r = run("-p", "hi", model=bad)
     check("a template's own error is told with its line", r.returncode != 0 and b"wrong role" in r.stderr and b"line 2" in r.stderr and r.stdout == b"", r)

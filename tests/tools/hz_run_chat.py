@@ -190,7 +190,23 @@ def interrupts():
     check("Ctrl-C in one answer: text and summary come out, exit 130", process.returncode == 130 and first and b"finish: interrupted" in err and time.monotonic() - begun < 5, (process.returncode, err))
 
 
-for part in (over_pipes, on_terminal, interrupts):
+def interrupted_while_loading():
+    model = pathlib.Path(os.environ.get("HANZO_MODELS", "/none"), "SmolLM2-135M-Instruct.Q4_1.gguf")
+    if not model.exists():
+        result.skip("Ctrl-C while a model is loaded and packed", "HANZO_MODELS has no SmolLM2")
+        return
+    for delay in (0.02, 0.05, 0.1, 0.2, 0.5):
+        process = subprocess.Popen([TOOL, "-m", model, "-p", "go on " * 300, "-n", "-1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV)
+        time.sleep(delay)
+        begun = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        took = time.monotonic() - begun
+        # Before the first line of the program runs the system itself ends it.
+        check(f"Ctrl-C {delay} s after the start ends it soon", process.returncode in (130, -signal.SIGINT) and took < 5 and b"error" not in err, (process.returncode, took, err))
+
+
+for part in (interrupted_while_loading, over_pipes, on_terminal, interrupts):
     part()
 folder.cleanup()
 result.finish()

@@ -68,11 +68,13 @@ void use_utf8_locale() {
 
 struct LineReader::Body {
   explicit Body(std::string file) : history_name(std::move(file)) {}
+  // Where prompts are seen: data go to stdout, so it comes second. 0: nowhere.
+  int seen = ::isatty(2) == 1 ? 2 : ::isatty(1) == 1 ? 1 : 0;
   bool terminal = ::isatty(0) == 1;
   std::string history_name, prompt;
 
   std::optional<std::string> plain() {
-    if (terminal) static_cast<void>(!::write(2, prompt.data(), prompt.size()));
+    if (terminal && seen != 0) static_cast<void>(!::write(seen, prompt.data(), prompt.size()));
     std::string line;
     for (char byte = 0;;) {
       const int n = read_byte(byte);
@@ -96,8 +98,10 @@ struct LineReader::Body {
     return self->prompt.data();
   }
   void open() {
+    if (seen == 0) return;
     use_utf8_locale();
-    edit = ::el_init("hz-run", stdin, stderr, stderr);
+    FILE* shown = seen == 2 ? stderr : stdout;
+    edit = ::el_init("hz-run", stdin, shown, shown);
     past = ::history_init();
     if (edit == nullptr || past == nullptr) return;
     ::history(past, &event, H_SETSIZE, 1000);

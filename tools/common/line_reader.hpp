@@ -7,7 +7,7 @@
 
 namespace hz::tools {
 
-// Reads stdin. Prompts go to stderr, and only where stdin is a terminal.
+// Reads stdin. Prompts go to the terminal of stderr, else to that of stdout, and only where stdin is one too.
 class LineReader {
  public:
   // history: the file that keeps what was typed, made if it is not there; empty: nothing is kept. Unreadable ones are

@@ -13,11 +13,17 @@ TemplateArgs::TemplateArgs(CLI::App& app) {
   system_given = app.add_option("--system", system, "system message")->group(group);
   app.add_option("--template", file, "file with a chat template (Jinja), in place of the model's")->group(group);
   app.add_option("--template-arg", variables, "KEY=JSON: a variable of the template, repeatable; e.g. enable_thinking=false")->group(group);
+  app.add_option("--tokenizer", tokenizer_file, "tokenizer.json of Hugging Face, or its folder, in place of the model's tokenizer")
+      ->group(group);
 }
 
 std::shared_ptr<const text::ChatTemplate> TemplateArgs::chat_template(const Console& console) const {
   if (file.empty()) return nullptr;
   return std::make_shared<const text::ChatTemplate>(text::ChatTemplate::parse(read_text_file(file, console), file));
+}
+
+std::shared_ptr<const text::Tokenizer> TemplateArgs::tokenizer() const {
+  return tokenizer_file.empty() ? nullptr : text::Tokenizer::from_hf(tokenizer_file);
 }
 
 std::string TemplateArgs::variables_json() const {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options about the chat template.
+// The options about what stands between text and model: chat template and tokenizer.
 #pragma once
 #include <CLI/CLI.hpp>
 #include <hanzo/text/chat_template.hpp>
+#include <hanzo/text/tokenizer.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,13 +13,15 @@
 namespace hz::tools {
 
 struct TemplateArgs {
-  std::string file, system;
+  std::string file, system, tokenizer_file;
   std::vector<std::string> variables;
   CLI::Option* system_given = nullptr;
 
   explicit TemplateArgs(CLI::App& app);
   // Parsed; null when none is given.
   std::shared_ptr<const text::ChatTemplate> chat_template(const Console& console) const;
+  // From a tokenizer.json; null when none is given.
+  std::shared_ptr<const text::Tokenizer> tokenizer() const;
   // {"KEY": JSON, …} of all --template-arg, or empty. Throws usage.
   std::string variables_json() const;
 };
