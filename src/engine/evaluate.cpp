@@ -6,16 +6,13 @@
 #include <functional>
 #include <vector>
 
+#include "hanzo/io/gguf.hpp"
+#include "hanzo/io/gguf_writer.hpp"
+#include "hanzo/io/sha256.hpp"
+#include "src/engine/log_sum.hpp"
+
 namespace hz {
 namespace {
-
-// log of the sum of e^logit, in double.
-double log_sum(std::span<const float> logits) {
-  const double top = *std::max_element(logits.begin(), logits.end());
-  double s = 0;
-  for (const float x : logits) s += std::exp(x - top);
-  return top + std::log(s);
-}
 
 std::size_t windows_of(std::span<const std::int32_t> ids, const EvaluateOptions& o) {
   if (o.window < 4) throw Error(ErrorKind::usage, "a window of " + std::to_string(o.window) + " tokens is too small", "", "use at least 4");
@@ -72,10 +69,78 @@ Perplexity perplexity(const Model& model, std::span<const std::int32_t> ids, con
   return p;
 }
 
+namespace {
+
+// Adds the comparison of one row of logits with the base's.
+struct Comparison {
+  double kl = 0, kl_max = 0;
+  std::int64_t same = 0, scored = 0;
+  void add(std::span<const float> p, std::span<const float> q) {
+    const double zp = log_sum(p), zq = log_sum(q);
+    double one = 0;
+    for (std::size_t j = 0; j < p.size(); ++j) one += std::exp(p[j] - zp) * ((p[j] - zp) - (q[j] - zq));
+    kl += one;
+    kl_max = std::max(kl_max, one);
+    same += std::max_element(p.begin(), p.end()) - p.begin() == std::max_element(q.begin(), q.end()) - q.begin();
+    ++scored;
+  }
+  Agreement result() const {
+    const auto n = static_cast<double>(scored);
+    return {kl / n, kl_max, static_cast<double>(same) / n, scored};
+  }
+};
+
+// What a file of base logits must agree on with the text it is used for.
+std::string text_hash(std::span<const std::int32_t> ids, const EvaluateOptions& o) {
+  io::Sha256 sha;
+  sha.update(std::as_bytes(ids.first(windows_of(ids, o) * static_cast<std::size_t>(o.window))));
+  return sha.update(std::to_string(o.window) + " " + std::to_string(o.bos)).hex();
+}
+
+constexpr const char *kKind = "hanzo.logits", *kLogits = "logits";
+
+}  // namespace
+
+void save_base_logits(const Model& base, std::span<const std::int32_t> ids, const std::filesystem::path& file, const EvaluateOptions& o) {
+  const std::size_t count = windows_of(ids, o);
+  const std::int64_t rows = static_cast<std::int64_t>(count) * (o.window - 1 - o.window / 2);
+  io::Metadata meta;
+  meta.set("general.type", {std::string(kKind)});
+  meta.set("hanzo.text_sha256", {text_hash(ids, o)});
+  meta.set("hanzo.model", {base.file().files()[0].filename().string()});
+  io::GgufWriter writer(std::move(meta));
+  writer.add(kLogits, {rows, base.hparams().vocab}, static_cast<std::uint32_t>(WType::f32), [&](const io::ByteSink& sink) {
+    for (std::size_t i = 0; i < count; ++i) {
+      o.progress.check("saving base logits");
+      each_scored(base, window_at(ids, i, o), o, [&](std::size_t, std::span<const float> logits) { sink(std::as_bytes(logits)); });
+      o.progress("saving base logits", i + 1, count);
+    }
+  });
+  writer.write(file);
+}
+
+Agreement agreement_with(const std::filesystem::path& base, const Model& other, std::span<const std::int32_t> ids, const EvaluateOptions& o) {
+  const io::Gguf file = io::Gguf::open(base);
+  const auto refuse = [&](const std::string& what) { return Error(ErrorKind::bad_file, what, base.string(), "save the base anew with the same text, window and vocabulary"); };
+  if (file.metadata().get_or<std::string>("general.type", "") != kKind) throw refuse("this file holds no base logits");
+  if (file.metadata().require<std::string>("hanzo.text_sha256") != text_hash(ids, o)) throw refuse("the base logits are of another text or window");
+  const Tensor saved = file.dense(kLogits);
+  if (saved.cols() != other.hparams().vocab) throw refuse("the base logits have a vocabulary of " + std::to_string(saved.cols()) + ", the model " + std::to_string(other.hparams().vocab));
+  Comparison c;
+  const std::size_t count = windows_of(ids, o);
+  for (std::size_t i = 0; i < count; ++i) {
+    o.progress.check("comparing");
+    each_scored(other, window_at(ids, i, o), o, [&](std::size_t, std::span<const float> q) {
+      if (c.scored >= saved.rows()) throw refuse("the base logits have too few rows");
+      c.add(saved.row(c.scored).span<const float>(), q);
+    });
+    o.progress("comparing", i + 1, count);
+  }
+  return c.result();
+}
+
 Agreement agreement(const Model& base, const Model& other, std::span<const std::int32_t> ids, const EvaluateOptions& o) {
-  Agreement a;
-  std::int64_t same = 0;
-  double sum = 0;
+  Comparison c;
   const std::size_t count = windows_of(ids, o);
   for (std::size_t i = 0; i < count; ++i) {
     o.progress.check("comparing");
@@ -83,21 +148,10 @@ Agreement agreement(const Model& base, const Model& other, std::span<const std::
     std::vector<std::vector<float>> rows;
     each_scored(base, w, o, [&](std::size_t, std::span<const float> logits) { rows.emplace_back(logits.begin(), logits.end()); });
     std::size_t next = 0;
-    each_scored(other, w, o, [&](std::size_t, std::span<const float> q) {
-      const std::vector<float>& p = rows[next++];
-      const double zp = log_sum(p), zq = log_sum(q);
-      double kl = 0;
-      for (std::size_t j = 0; j < p.size(); ++j) kl += std::exp(p[j] - zp) * ((p[j] - zp) - (q[j] - zq));
-      sum += kl;
-      a.kl_max = std::max(a.kl_max, kl);
-      same += std::max_element(p.begin(), p.end()) - p.begin() == std::max_element(q.begin(), q.end()) - q.begin();
-      ++a.scored;
-    });
+    each_scored(other, w, o, [&](std::size_t, std::span<const float> q) { c.add(rows[next++], q); });
     o.progress("comparing", i + 1, count);
   }
-  a.kl_mean = sum / static_cast<double>(a.scored);
-  a.top1 = static_cast<double>(same) / static_cast<double>(a.scored);
-  return a;
+  return c.result();
 }
 
 }  // namespace hz

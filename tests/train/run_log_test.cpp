@@ -91,7 +91,7 @@ TEST_CASE("a log that goes on drops what will be measured again, and a line that
   log.write_picture();
   const std::string svg = content(dir.path() / "loss.svg");
   CHECK(svg.find("<svg") == 0);
-  CHECK(svg.find("id='loss'") != std::string::npos);
+  CHECK(svg.find("id='training loss'") != std::string::npos);
   CHECK(svg.find("<circle") != std::string::npos);
   CHECK(svg.find("nan") == std::string::npos);
 }

@@ -33,6 +33,8 @@ void warn_about(const ModelArgs& args, const Model& model, Console& console) {
 
 }  // namespace
 
+KvKind kv_kind(const std::string& name) { return name == "f32" ? KvKind::f32 : name == "q8_0" ? KvKind::q8_0 : KvKind::f16; }
+
 ModelArgs::ModelArgs(CLI::App& app) {
   app.add_option("-m,--model", file, "GGUF file (the first one of a split set)");
   app.add_option("-c,--ctx", context, "context in tokens; 0: the smaller of the model's and 4096")->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 31));
@@ -56,7 +58,7 @@ Model load_model(const ModelArgs& args, Console& console) {
   options.threads = args.threads;
   if (const char* isa = std::getenv("HANZO_ISA")) options.isa = isa;
   options.pack = !args.no_pack;
-  options.kv = args.kv == "f32" ? KvKind::f32 : args.kv == "q8_0" ? KvKind::q8_0 : KvKind::f16;
+  options.kv = kv_kind(args.kv);
   options.activations = args.activations == "f32" ? nn::Activations::f32 : nn::Activations::int8;
   options.context = args.context;
   options.read_mode = args.no_mmap ? io::ReadMode::read : io::ReadMode::map;

@@ -18,6 +18,8 @@ struct ModelArgs {
   explicit ModelArgs(CLI::App& app);
 };
 
+// "f16", "f32", "q8_0"
+KvKind kv_kind(const std::string& name);
 // Loads args.file, showing progress. Environment: HANZO_ISA forces an instruction set.
 Model load_model(const ModelArgs& args, Console& console);
 

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <new>
+#include <set>
 
 #include "tools/common/interrupt.hpp"
 
@@ -38,6 +39,21 @@ std::vector<std::string> flags_of(const CLI::App& app) {
     for (const std::string& s : o->get_snames()) names.push_back("-" + s);
   }
   return names;
+}
+
+// Long flags may be written with one dash, as llama.cpp's tools have them: -ub 512, -pg 512,128.
+std::vector<std::string> with_long_flags(const CLI::App& app, std::vector<std::string> words) {
+  std::set<std::string> names;
+  const std::function<void(const CLI::App&)> collect = [&](const CLI::App& a) {
+    for (const CLI::Option* o : a.get_options()) names.insert(o->get_lnames().begin(), o->get_lnames().end());
+    for (const CLI::App* sub : a.get_subcommands({})) collect(*sub);
+  };
+  collect(app);
+  for (std::string& w : words) {
+    if (w == "--") break;
+    if (w.size() > 2 && w[0] == '-' && w[1] != '-' && names.contains(w.substr(1, w.find('=') - 1))) w.insert(0, "-");
+  }
+  return words;
 }
 
 Error usage_error(const CLI::App& app, const CLI::ParseError& e) {
@@ -108,7 +124,9 @@ int run_action(std::string_view name, int argc, char** argv, const std::function
                  "130 or 143 stopped by Ctrl-C or SIGTERM. Environment: HANZO_ISA=scalar|avx2|avx512 forces an instruction set,\n"
                  "NO_COLOR turns colours off.");
       action = setup(app);
-      app.parse(argc, argv);
+      std::vector<std::string> words = with_long_flags(app, {argv + 1, argv + argc});
+      std::reverse(words.begin(), words.end());  // as CLI11 takes them
+      app.parse(std::move(words));
     } catch (const CLI::Success& e) {  // --help or --version
       const bool version = dynamic_cast<const CLI::CallForVersion*>(&e) != nullptr;
       action = [text = version ? std::string(e.what()) : app.help()](Console& c) {

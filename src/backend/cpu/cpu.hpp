@@ -30,6 +30,7 @@ class CpuBackend final : public Backend {
   void softmax(const Tensor& x, Tensor& out) override;
   void quantize(const Tensor& x, QAct& out) override;
   bool all_finite(const Tensor& x) override;
+  BackendPeaks measure_peaks() const override;
   void rope(Rope kind, const Tensor& x, std::span<const std::int32_t> positions, const Tensor& table, int heads, Tensor& out) override;
 
   void add_norm_quantize(const Tensor& a, const Tensor* b, const NormArgs& norm, Tensor* sum, Tensor* y, QAct* q) override;

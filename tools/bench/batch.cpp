@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// hz-bench batch: many sequences evaluated together, as llama-batched-bench does: speed of prompt and generation by
+// number of sequences.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <hanzo/hanzo.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tools/bench/grid.hpp"
+#include "tools/bench/plot.hpp"
+#include "tools/bench/quality.hpp"
+#include "tools/common/model_options.hpp"
+#include "tools/common/run.hpp"
+
+namespace hz::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+struct BatchArgs {
+  ModelArgs model;
+  std::string prompts = "128", generations = "64", sequences = "1,2,4,8", plot, output = "md";
+  int repetitions = 3;
+  explicit BatchArgs(CLI::App& app) : model(app) {
+    app.add_option("--npp", prompts, "prompt tokens of each sequence, a list")->capture_default_str();
+    app.add_option("--ntg", generations, "generated tokens of each sequence, a list")->capture_default_str();
+    app.add_option("--npl", sequences, "sequences evaluated together, a list")->capture_default_str();
+    app.add_option("-r,--repetitions", repetitions, "runs; the fastest counts")->check(CLI::Range(1, 1000))->capture_default_str();
+    app.add_option("--plot", plot, "draw speed against sequences into this SVG file");
+    add_choice(app, "-o,--output", output, {"md", "json", "jsonl"}, "format of the results");
+  }
+};
+
+struct Times {
+  double prompt = 0, generation = 0;
+};
+
+// All sequences in one batch a step; prompts in chunks of at most ubatch tokens over all sequences.
+Times run_once(const Model& model, std::int64_t count, std::int64_t prompt, std::int64_t generate, std::int64_t ubatch, const std::stop_token& stop) {
+  std::vector<model::KvSequence> kv;
+  std::vector<std::vector<std::int32_t>> ids(static_cast<std::size_t>(count));
+  for (std::int64_t s = 0; s < count; ++s) {
+    kv.push_back(model.new_sequence());
+    for (std::int64_t i = 0; i < prompt + generate; ++i)
+      ids[static_cast<std::size_t>(s)].push_back(static_cast<std::int32_t>(philox(static_cast<std::uint64_t>(s), 0, static_cast<std::uint64_t>(i))[0] % static_cast<std::uint64_t>(model.hparams().vocab)));
+  }
+  const auto step = [&](std::int64_t at, std::int64_t tokens, LogitRows rows) {
+    std::vector<SequenceChunk> chunks;
+    for (std::size_t s = 0; s < ids.size(); ++s) chunks.push_back({&kv[s], std::span(ids[s]).subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(tokens))});
+    model.forward(chunks, rows, stop);
+  };
+  Times t;
+  const std::int64_t part = std::max<std::int64_t>(1, ubatch / count);
+  auto begin = Clock::now();
+  for (std::int64_t at = 0; at < prompt; at += part) step(at, std::min(part, prompt - at), at + part >= prompt ? LogitRows::last : LogitRows::none);
+  t.prompt = since(begin);
+  begin = Clock::now();
+  for (std::int64_t at = prompt; at < prompt + generate; ++at) step(at, 1, LogitRows::last);
+  t.generation = since(begin);
+  return t;
+}
+
+int run_batch(const BatchArgs& args, Console& console) {
+  const auto counts = parse_grid("--npl", args.sequences, 1, 4096), prompts = parse_grid("--npp", args.prompts, 1, std::int64_t{1} << 24),
+             generations = parse_grid("--ntg", args.generations, 1, std::int64_t{1} << 24);
+  ModelArgs sized = args.model;
+  sized.context = *std::max_element(prompts.begin(), prompts.end()) + *std::max_element(generations.begin(), generations.end());
+  const Model model = load_model(sized, console);
+  const Progress progress = console.progress();
+  nlohmann::json records = nlohmann::json::array();
+  for (const auto prompt : prompts)
+    for (const auto generate : generations)
+      for (const auto count : counts) {
+        Times best{1e30, 1e30};
+        for (int r = 0; r < args.repetitions; ++r) {
+          const Times t = run_once(model, count, prompt, generate, args.model.ubatch, progress.stop);
+          best = {std::min(best.prompt, t.prompt), std::min(best.generation, t.generation)};
+        }
+        const auto pp = static_cast<double>(prompt * count), tg = static_cast<double>(generate * count);
+        records.push_back({{"pp", prompt}, {"tg", generate}, {"pl", count}, {"n_kv", (prompt + generate) * count}, {"t_pp", best.prompt}, {"speed_pp", pp / best.prompt},
+                           {"t_tg", best.generation}, {"speed_tg", tg / best.generation}, {"t", best.prompt + best.generation}, {"speed", (pp + tg) / (best.prompt + best.generation)}});
+      }
+  if (args.output == "json") console.print(records.dump(2) + "\n");
+  if (args.output == "md") console.print("| PP | TG | B | N_KV | T_PP s | S_PP t/s | T_TG s | S_TG t/s | T s | S t/s |\n| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+  for (const auto& r : records) {
+    if (args.output == "jsonl") console.print(r.dump() + "\n");
+    if (args.output == "md")
+      console.print(fmt::format("| {} | {} | {} | {} | {:.3f} | {:.1f} | {:.3f} | {:.1f} | {:.3f} | {:.1f} |\n", r["pp"].get<std::int64_t>(), r["tg"].get<std::int64_t>(), r["pl"].get<std::int64_t>(),
+                                r["n_kv"].get<std::int64_t>(), r["t_pp"].get<double>(), r["speed_pp"].get<double>(), r["t_tg"].get<double>(), r["speed_tg"].get<double>(), r["t"].get<double>(),
+                                r["speed"].get<double>()));
+  }
+  console.flush();
+  if (!args.plot.empty()) write_batch_plot(records, args.plot);
+  return kOk;
+}
+
+}  // namespace
+
+Subcommand add_batch(CLI::App& app) {
+  CLI::App* sub = app.add_subcommand("batch", "many sequences together: speed by number of sequences");
+  return {sub, [args = std::make_shared<BatchArgs>(*sub)](Console& c) { return run_batch(*args, c); }};
+}
+
+}  // namespace hz::tools

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/bench/machine.hpp"
+
+#include <sys/resource.h>
+
+#include <atomic>
+#include <chrono>
+#include <ctime>
+#include <fstream>
+#include <hanzo/core/parallel.hpp>
+#include <numeric>
+
+namespace hz::tools {
+namespace {
+
+// Calls take(tensor, share) for each weight that a token meets; share: of its bytes or products.
+template <class Take>
+void each_weight(const Model& model, Take&& take) {
+  const bool tied = model.file().find("output.weight") == nullptr;
+  for (const io::GgufTensor& t : model.file().tensors()) {
+    if (t.name == "token_embd.weight" && !tied) continue;
+    const bool expert = t.shape.rank() == 3 && model.hparams().experts > 0;
+    take(t, expert ? static_cast<double>(model.hparams().experts_used) / model.hparams().experts : 1.0);
+  }
+}
+
+}  // namespace
+
+std::string cpu_name() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  return "unknown";
+}
+
+std::string utc_time() {
+  const std::time_t t = std::time(nullptr);
+  char text[32];
+  std::tm utc{};
+  ::gmtime_r(&t, &utc);
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+std::uint64_t peak_memory() {
+  rusage u{};
+  ::getrusage(RUSAGE_SELF, &u);
+  return static_cast<std::uint64_t>(u.ru_maxrss) * 1024;
+}
+
+double read_bandwidth(int threads) {
+  using Clock = std::chrono::steady_clock;
+  const std::size_t n = (std::size_t{256} << 20) / sizeof(std::uint64_t);
+  const Tensor block = Tensor::zeros({static_cast<std::int64_t>(n)}, DType::i64);
+  const auto* p = block.data<std::int64_t>();
+  double best = 0;
+  std::atomic<std::int64_t> sink{0};
+  for (int i = 0; i < 5; ++i) {
+    const auto begin = Clock::now();
+    parallel(threads, [&](int part, int count) {
+      const std::size_t a = n * static_cast<std::size_t>(part) / static_cast<std::size_t>(count), b = n * static_cast<std::size_t>(part + 1) / static_cast<std::size_t>(count);
+      std::int64_t s[8] = {};
+      for (std::size_t k = a; k + 8 <= b; k += 8)
+        for (std::size_t j = 0; j < 8; ++j) s[j] += p[k + j];
+      sink += std::accumulate(s, s + 8, std::int64_t{0});
+    });
+    best = std::max(best, static_cast<double>(n * sizeof(std::uint64_t)) / std::chrono::duration<double>(Clock::now() - begin).count());
+  }
+  return best;
+}
+
+std::uint64_t token_bytes(const Model& model) {
+  double bytes = 0;
+  each_weight(model, [&](const io::GgufTensor& t, double share) { bytes += share * static_cast<double>(t.nbytes); });
+  return static_cast<std::uint64_t>(bytes);
+}
+
+double token_macs(const Model& model) {
+  double macs = 0;
+  each_weight(model, [&](const io::GgufTensor& t, double share) {
+    if (t.shape.rank() >= 2 && t.name != "token_embd.weight" && t.name != "output.weight") macs += share * static_cast<double>(t.shape.numel());
+  });
+  return macs;
+}
+
+}  // namespace hz::tools

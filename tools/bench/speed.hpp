@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Speed tests of hz-bench: a grid of models, prompts, generations, depths, threads and cache kinds.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <hanzo/model/model.hpp>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/bench/grid.hpp"
+#include "tools/common/console.hpp"
+
+namespace hz::tools {
+
+// Flags and defaults as llama-bench has them.
+struct SpeedArgs {
+  std::vector<std::string> models;
+  std::string prompts = "512", generations = "128", depths = "0", threads = "0", ubatches = "512", kvs = "f16";
+  std::vector<std::string> pairs;
+  std::string device = "cpu", activations = "int8", output = "md", second_output, plot, ab, text;
+  int repetitions = 5;
+  bool no_warmup = false, no_pack = false, no_mmap = false, check = false;
+  explicit SpeedArgs(CLI::App& app);
+};
+
+// One combination of the grid.
+struct Cell {
+  std::string model, kv;
+  std::int64_t threads = 0, ubatch = 0, depth = 0;
+  PromptGen test;  // both at once for -pg, else one is 0
+};
+std::vector<Cell> cells_of(const SpeedArgs& args);
+// "pp512", "tg128 @ d4096", "pp512+tg128"
+std::string test_name(const Cell& cell);
+
+// One run of a cell: seconds in all, to the first logits, and of each generated token.
+struct Sample {
+  double seconds = 0, first_token = 0;
+  std::vector<double> token_seconds;
+};
+// Measures one cell on a loaded model, one run a call. The context up to `depth` is evaluated once.
+class CellRunner {
+ public:
+  CellRunner(const Model& model, const Cell& cell);
+  Sample run(std::stop_token stop);
+
+ private:
+  const Model& model_;
+  Cell cell_;
+  std::vector<std::int32_t> ids_;
+  model::KvSequence kv_;
+};
+
+// A model as a cell needs it, loaded once for neighbouring cells that need the same.
+class ModelCache {
+ public:
+  ModelCache(const SpeedArgs& args, Console& console, std::int64_t context) : args_(args), console_(console), context_(context) {}
+  const Model& get(const Cell& cell);
+  double load_seconds() const { return load_seconds_; }
+
+ private:
+  const SpeedArgs& args_;
+  Console& console_;
+  std::int64_t context_;
+  std::string key_;
+  std::vector<Model> model_;  // none or one
+  double load_seconds_ = 0;
+};
+std::int64_t context_of(const std::vector<Cell>& cells);
+
+int run_speed(const SpeedArgs& args, Console& console);
+// Peer and us in turn, run by run (--ab).
+int run_ab(const SpeedArgs& args, Console& console);
+
+}  // namespace hz::tools
