@@ -48,11 +48,11 @@ void Generator::read_template() {
 }
 
 const text::Tokenizer& Generator::tokenizer() const {
-  if (tokenizer_ == nullptr) throw *tokenizer_error_;
+  if (tokenizer_ == nullptr) throw Error(*tokenizer_error_);
   return *tokenizer_;
 }
 const text::ChatTemplate& Generator::chat_template() const {
-  if (template_ == nullptr) throw *template_error_;
+  if (template_ == nullptr) throw Error(*template_error_);
   return *template_;
 }
 

@@ -84,26 +84,28 @@ T field(const json& header, const char* name, const std::filesystem::path& file)
   return it->get<T>();
 }
 
-// The parts of a file whose sizes and hash are right.
-struct Parts {
-  json header;
-  std::span<const std::byte> ids, pages;
-};
-
-Parts split(std::span<const std::byte> bytes, const std::filesystem::path& file) {
+// The header of a file that begins as one; `end`: where it ends.
+json header_of(std::span<const std::byte> bytes, std::uint64_t& end, const std::filesystem::path& file) {
   if (bytes.size() < kHead + kDigest || std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) != 0)
     broken("it does not begin as one", file);
   const auto version = number_at<std::uint32_t>(bytes, kMagic.size());
   if (version != kVersion) broken("it has version " + std::to_string(version) + ", this build reads " + std::to_string(kVersion), file);
   const std::uint64_t length = number_at<std::uint32_t>(bytes, kMagic.size() + 4);
-  const std::uint64_t body = bytes.size() - kDigest;
-  if (length > kMostHeader || kHead + length > body) broken("it is cut inside its header", file);
-  Parts parts;
-  parts.header = json::parse(reinterpret_cast<const char*>(bytes.data()) + kHead,
-                             reinterpret_cast<const char*>(bytes.data()) + kHead + length, nullptr, false);
-  if (!parts.header.is_object()) broken("its header is no JSON object", file);
-  const auto ids = field<std::uint64_t>(parts.header, "ids", file), pages = field<std::uint64_t>(parts.header, "page_bytes", file);
-  const std::uint64_t ids_at = aligned(kHead + length);
+  if (length > kMostHeader || kHead + length > bytes.size() - kDigest) broken("it is cut inside its header", file);
+  end = kHead + length;
+  const auto* text = reinterpret_cast<const char*>(bytes.data());
+  json header = json::parse(text + kHead, text + end, nullptr, false);
+  if (!header.is_object()) broken("its header is no JSON object", file);
+  return header;
+}
+
+// The other parts, of a file whose size and hash are right.
+struct Parts {
+  std::span<const std::byte> ids, pages;
+};
+Parts split(std::span<const std::byte> bytes, const json& header, std::uint64_t header_end, const std::filesystem::path& file) {
+  const auto ids = field<std::uint64_t>(header, "ids", file), pages = field<std::uint64_t>(header, "page_bytes", file);
+  const std::uint64_t ids_at = aligned(header_end), body = bytes.size() - kDigest;
   const auto pages_at = (Checked(ids) * Checked(std::uint64_t{4}) + Checked(ids_at)).round_up(kAlign);
   const auto end = (pages_at + Checked(pages)).get();
   if (!end || *end != body)
@@ -113,9 +115,7 @@ Parts split(std::span<const std::byte> bytes, const std::filesystem::path& file)
   const auto digest = io::Sha256().update(bytes.first(body)).digest();
   if (std::memcmp(digest.data(), bytes.data() + body, kDigest) != 0)
     broken("its bytes are not those that were written (the hash differs)", file);
-  parts.ids = bytes.subspan(ids_at, ids * 4);
-  parts.pages = bytes.subspan(pages_at.or_max(), pages);
-  return parts;
+  return {bytes.subspan(ids_at, ids * 4), bytes.subspan(pages_at.or_max(), pages)};
 }
 
 void check_binding(const json& header, const model::KvBinding& ours, const std::filesystem::path& file) {
@@ -140,19 +140,19 @@ void check_binding(const json& header, const model::KvBinding& ours, const std::
   }
 }
 
-StreamState stream_of(const Parts& parts, const Model& model, const std::filesystem::path& file) {
+StreamState stream_of(const json& header, const Parts& parts, const Model& model, const std::filesystem::path& file) {
   StreamState s;
   s.ids.resize(parts.ids.size() / 4);
   std::memcpy(s.ids.data(), parts.ids.data(), parts.ids.size());
   for (const std::int32_t id : s.ids)
     if (id < 0 || id >= model.hparams().vocab)
       broken("it holds token " + std::to_string(id) + ", the model has " + std::to_string(model.hparams().vocab), file);
-  s.answer_begin = field<std::uint64_t>(parts.header, "answer_begin", file);
+  s.answer_begin = field<std::uint64_t>(header, "answer_begin", file);
   if (s.answer_begin > s.ids.size()) broken("its answer begins behind its end", file);
-  s.seed = field<std::uint64_t>(parts.header, "seed", file);
-  s.stream = field<std::uint64_t>(parts.header, "stream", file);
-  s.mirostat_mu = field<float>(parts.header, "mirostat_mu", file);
-  s.conversation = field<std::string>(parts.header, "conversation", file);
+  s.seed = field<std::uint64_t>(header, "seed", file);
+  s.stream = field<std::uint64_t>(header, "stream", file);
+  s.mirostat_mu = field<float>(header, "mirostat_mu", file);
+  s.conversation = field<std::string>(header, "conversation", file);
   if (s.ids.size() > static_cast<std::size_t>(model.context()))
     throw Error(ErrorKind::usage,
                 "the state has " + std::to_string(s.ids.size()) + " tokens, the context holds " + std::to_string(model.context()),
@@ -199,9 +199,11 @@ void write_state(const std::filesystem::path& file, const Model& model, const mo
 
 LoadedState read_state(const std::filesystem::path& file, const Model& model, const Progress& progress) {
   const std::vector<std::byte> bytes = read_all(file);
-  const Parts parts = split(bytes, file);
-  check_binding(parts.header, model::kv_binding(model, progress), file);
-  StreamState stream = stream_of(parts, model, file);
+  std::uint64_t header_end = 0;
+  const json header = header_of(bytes, header_end, file);
+  const Parts parts = split(bytes, header, header_end, file);
+  check_binding(header, model::kv_binding(model, progress), file);
+  StreamState stream = stream_of(header, parts, model, file);
   model::KvSequence kv = model::read_pages(model, parts.pages);
   if (kv.length() > static_cast<std::int64_t>(stream.ids.size())) broken("it has more keys and values than tokens", file);
   return {std::move(stream), std::move(kv)};

@@ -60,7 +60,8 @@ int read_char(EditLine*, wchar_t* out) {
 
 // libedit converts by the locale; a minimal system has none, but C.UTF-8.
 void use_utf8_locale() {
-  if (std::setlocale(LC_CTYPE, "") == nullptr || std::string_view(::nl_langinfo(CODESET)) != "UTF-8") std::setlocale(LC_CTYPE, "C.UTF-8");
+  if (std::setlocale(LC_CTYPE, "") == nullptr || std::string_view(::nl_langinfo(CODESET)) != "UTF-8")
+    static_cast<void>(std::setlocale(LC_CTYPE, "C.UTF-8"));
 }
 #endif
 
