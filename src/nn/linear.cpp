@@ -2,6 +2,7 @@
 // Linear: the product with the base, then adapters, then the bias.
 #include "hanzo/nn/linear.hpp"
 
+#include "hanzo/nn/observe.hpp"
 #include "src/nn/linear_grad.hpp"
 
 namespace hz::nn {
@@ -43,7 +44,7 @@ const Tensor& Activation::x() const {
 }
 
 Wanted wanted_by(std::initializer_list<const Linear*> layers, Activations mode) {
-  Wanted w{false, false};
+  Wanted w{current_observer() != nullptr, false};
   for (const Linear* layer : layers) {
     (reads_codes(*layer, mode) ? w.codes : w.floats) = true;
     if (!layer->adapters.empty()) w.floats = true;
@@ -67,6 +68,9 @@ std::vector<Tensor> apply(std::initializer_list<const Linear*> layers, const Act
     else job.x = &x.x();
     jobs.push_back(job);
   }
+  if (Observer* observer = current_observer())
+    for (const Linear* layer : layers)
+      if (layer->weight.defined()) observer->see(layer->weight.name(), x.x());
   Backend& backend = backend_of(y[0]);
   backend.linear(jobs);
   if (!uses.empty()) run_adapters(uses, layers, x, y);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "hanzo/autograd/record.hpp"
+#include "hanzo/nn/observe.hpp"
 
 namespace hz::nn {
 namespace {
@@ -77,6 +78,7 @@ Tensor apply_experts(const QTensor& w, const Activation& x, std::span<const std:
   if (w.shape().rank() != 3 || w.cols() != x.x().cols())
     throw Error(ErrorKind::usage, "[expert_linear] weight " + w.name() + " " + to_string(w.shape()) + " needs x with " + std::to_string(w.cols()) + " columns, got " + std::to_string(x.x().cols()));
   Tensor y = Tensor::empty({static_cast<std::int64_t>(x_rows.size()), w.shape()[1]}, DType::f32, x.x().device());
+  if (Observer* observer = current_observer()) observer->see_experts(w.name(), w.shape()[0], x.x(), x_rows, experts);
   ExpertJob job{.w = &w, .x = &x.x(), .x_rows = x_rows, .experts = experts, .y = &y};
   if (mode == Activations::int8 && !quant::info(w.wtype()).floating) job.q = &x.q();
   backend_of(x.x()).expert_linear(job);

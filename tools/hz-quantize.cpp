@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// hz-quantize: smaller models: weight formats and mixes, importance matrices, conversion, split files.
+#include <fmt/format.h>
+
+#include "tools/common/run.hpp"
+#include "tools/hz-quantize-files.hpp"
+#include "tools/hz-quantize-main.hpp"
+
+int main(int argc, char** argv) {
+  using namespace hz::tools;
+  return run("hz-quantize", argc, argv, [](CLI::App& app) -> Action {
+    app.description("Writes a model in a smaller weight format: hz-quantize IN.gguf OUT.gguf Q4_K_M");
+    auto args = std::make_shared<QuantizeArgs>(app);
+    CLI::App* imatrix = app.add_subcommand("imatrix", "importance matrix of a model on a text");
+    CLI::App* convert = app.add_subcommand("convert", "make a GGUF file of a Hugging Face folder");
+    CLI::App* merge = app.add_subcommand("merge", "make one file of a split set");
+    CLI::App* split = app.add_subcommand("split", "make parts of a file");
+    CLI::App* info = app.add_subcommand("info", "types and sizes of a file");
+    CLI::App* types = app.add_subcommand("types", "the types that can be asked for");
+    auto imatrix_args = std::make_shared<ImatrixArgs>(*imatrix);
+    auto convert_args = std::make_shared<ConvertArgs>(*convert);
+    auto merge_args = std::make_shared<MergeArgs>(*merge);
+    auto split_args = std::make_shared<SplitArgs>(*split);
+    auto info_args = std::make_shared<InfoArgs>(*info);
+    auto types_json = std::make_shared<bool>(false);
+    types->add_flag("--json", *types_json, "one JSON object on stdout");
+    return [=](Console& console) -> int {
+      if (imatrix->parsed()) return run_imatrix(*imatrix_args, console);
+      if (convert->parsed()) return run_convert(*convert_args, console);
+      if (merge->parsed()) return run_merge(*merge_args, console);
+      if (split->parsed()) return run_split(*split_args, console);
+      if (info->parsed()) return run_info(*info_args, console);
+      if (types->parsed()) return list_types(*types_json, console);
+      return run_quantize(*args, console);
+    };
+  });
+}
