@@ -77,7 +77,8 @@ void RowReader::Body::begin() {
   if (!fill()) return;
   for (const Magic& m : kMagics)
     if (std::string_view(piece).starts_with(m.bytes))
-      throw Error(ErrorKind::bad_file, "the file " + std::string(m.what), shown(file.path()) + ", line 1", "give JSONL, JSON or text in UTF-8");
+      throw Error(ErrorKind::bad_file, "the file " + std::string(m.what), shown(file.path()) + ", line 1",
+                  "give JSONL, JSON or text in UTF-8");
   if (std::string_view(piece).starts_with("\xef\xbb\xbf")) at = 3;
   if (layout != Layout::automatic) return;
   const std::size_t first = piece.find_first_not_of(" \t\r\n", at);
@@ -158,7 +159,10 @@ std::optional<std::int64_t> RowReader::Body::next_element() {
   fail("the array of rows is not closed");
 }
 
-RowReader::RowReader(const std::filesystem::path& file, Layout layout, std::size_t max_row_bytes) : body_(std::make_unique<Body>(file, layout, max_row_bytes)) { body_->begin(); }
+RowReader::RowReader(const std::filesystem::path& file, Layout layout, std::size_t max_row_bytes)
+    : body_(std::make_unique<Body>(file, layout, max_row_bytes)) {
+  body_->begin();
+}
 RowReader::~RowReader() = default;
 RowReader::RowReader(RowReader&&) noexcept = default;
 RowReader& RowReader::operator=(RowReader&&) noexcept = default;

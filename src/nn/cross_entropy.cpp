@@ -21,8 +21,10 @@ struct Counted {
   double total = 0;  // of the weights
 
   Counted(std::int64_t all_rows, std::span<const std::int32_t> all, const CrossEntropyOptions& o) {
-    if (static_cast<std::int64_t>(all.size()) != all_rows) bad("cross_entropy", std::to_string(all.size()) + " targets for " + std::to_string(all_rows) + " rows");
-    if (!o.weights.empty() && o.weights.size() != all.size()) bad("cross_entropy", std::to_string(o.weights.size()) + " weights for " + std::to_string(all_rows) + " rows");
+    if (static_cast<std::int64_t>(all.size()) != all_rows)
+      bad("cross_entropy", std::to_string(all.size()) + " targets for " + std::to_string(all_rows) + " rows");
+    if (!o.weights.empty() && o.weights.size() != all.size())
+      bad("cross_entropy", std::to_string(o.weights.size()) + " weights for " + std::to_string(all_rows) + " rows");
     if (!(o.label_smoothing >= 0 && o.label_smoothing < 1)) bad("cross_entropy", "label smoothing is not in [0, 1)");
     for (std::size_t i = 0; i < all.size(); ++i) {
       const double w = o.weights.empty() ? 1.0 : static_cast<double>(o.weights[i]);
@@ -38,7 +40,8 @@ struct Counted {
 
 // Sum of weights[i] * loss of row i of logits [n, vocab]. dx: where its gradient goes, or null; its rows are first
 // softmax(logits), from which the loss is read too: the largest logit's probability is one over the sum.
-double rows_loss(const Tensor& logits, std::span<const std::int32_t> targets, std::span<const double> weights, double share, const CrossEntropyOptions& o, Tensor* dx) {
+double rows_loss(const Tensor& logits, std::span<const std::int32_t> targets, std::span<const double> weights, double share,
+                 const CrossEntropyOptions& o, Tensor* dx) {
   const std::int64_t rows = logits.rows(), vocab = logits.cols();
   Tensor p = dx != nullptr ? *dx : Tensor::empty(logits.shape(), DType::f32, logits.device());
   backend_of(logits).softmax(logits, p);
@@ -77,12 +80,14 @@ void check_targets(std::span<const std::int32_t> targets, std::int64_t vocab) {
 
 Tensor picked(const Tensor& x, std::span<const std::int32_t> rows) {
   Tensor y = Tensor::empty({static_cast<std::int64_t>(rows.size()), x.cols()}, DType::f32, x.device());
-  for (std::size_t i = 0; i < rows.size(); ++i) std::copy_n(x.data<float>() + rows[i] * x.cols(), x.cols(), y.data<float>() + static_cast<std::int64_t>(i) * x.cols());
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    std::copy_n(x.data<float>() + rows[i] * x.cols(), x.cols(), y.data<float>() + static_cast<std::int64_t>(i) * x.cols());
   return y;
 }
 
 void put_back(const Tensor& y, std::span<const std::int32_t> rows, Tensor& x) {
-  for (std::size_t i = 0; i < rows.size(); ++i) std::copy_n(y.data<float>() + static_cast<std::int64_t>(i) * x.cols(), x.cols(), x.data<float>() + rows[i] * x.cols());
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    std::copy_n(y.data<float>() + static_cast<std::int64_t>(i) * x.cols(), x.cols(), x.data<float>() + rows[i] * x.cols());
 }
 
 }  // namespace
@@ -94,14 +99,17 @@ Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets
   const bool all = counted.rows.size() == targets.size();
   const Tensor rows = all ? logits : picked(logits, counted.rows);
   Tensor dx;
-  if (loss::wanted(logits)) dx = all ? Tensor::empty(logits.shape(), DType::f32, logits.device()) : Tensor::zeros(logits.shape(), DType::f32, logits.device());
+  if (loss::wanted(logits))
+    dx = all ? Tensor::empty(logits.shape(), DType::f32, logits.device()) : Tensor::zeros(logits.shape(), DType::f32, logits.device());
   Tensor of_rows = dx.defined() && !all ? Tensor::empty(rows.shape(), DType::f32, logits.device()) : dx;
-  const double sum = counted.rows.empty() ? 0.0 : rows_loss(rows, counted.targets, counted.weights, share, options, dx.defined() ? &of_rows : nullptr);
+  const double sum =
+      counted.rows.empty() ? 0.0 : rows_loss(rows, counted.targets, counted.weights, share, options, dx.defined() ? &of_rows : nullptr);
   if (dx.defined() && !all) put_back(of_rows, counted.rows, dx);
   return loss::result("cross_entropy", sum * share, logits, dx);
 }
 
-Tensor chunked_cross_entropy(const Tensor& x, std::span<const std::int32_t> targets, const std::function<Tensor(const Tensor&)>& logits, std::int64_t chunk, const CrossEntropyOptions& options) {
+Tensor chunked_cross_entropy(const Tensor& x, std::span<const std::int32_t> targets, const std::function<Tensor(const Tensor&)>& logits,
+                             std::int64_t chunk, const CrossEntropyOptions& options) {
   if (chunk < 1) bad("chunked_cross_entropy", "a chunk of " + std::to_string(chunk) + " rows");
   const Counted counted(x.rows(), targets, options);
   const double share = counted.share(options.reduction);

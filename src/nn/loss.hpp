@@ -8,7 +8,9 @@
 
 namespace hz::nn::loss {
 
-[[noreturn]] inline void bad(std::string_view op, const std::string& what) { throw Error(ErrorKind::usage, "[" + std::string(op) + "] " + what); }
+[[noreturn]] inline void bad(std::string_view op, const std::string& what) {
+  throw Error(ErrorKind::usage, "[" + std::string(op) + "] " + what);
+}
 
 // True when a tape wants the gradient of `x`: work it out only then.
 inline bool wanted(const Tensor& x) { return autograd::recording({autograd::id_of(x)}) != nullptr; }

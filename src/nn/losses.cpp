@@ -67,12 +67,14 @@ LogRow log_row(std::span<const float> x) {
 
 Tensor nll(const Tensor& log_probs, std::span<const std::int32_t> targets, Reduction reduction, std::int32_t ignore_index) {
   const std::int64_t rows = log_probs.rows(), classes = log_probs.cols();
-  if (static_cast<std::int64_t>(targets.size()) != rows) bad("nll", std::to_string(targets.size()) + " targets for " + std::to_string(rows) + " rows");
+  if (static_cast<std::int64_t>(targets.size()) != rows)
+    bad("nll", std::to_string(targets.size()) + " targets for " + std::to_string(rows) + " rows");
   double sum = 0;
   std::int64_t counted = 0;
   for (std::size_t i = 0; i < targets.size(); ++i) {
     if (targets[i] == ignore_index) continue;
-    if (targets[i] < 0 || targets[i] >= classes) bad("nll", "target " + std::to_string(targets[i]) + " of " + std::to_string(classes) + " classes");
+    if (targets[i] < 0 || targets[i] >= classes)
+      bad("nll", "target " + std::to_string(targets[i]) + " of " + std::to_string(classes) + " classes");
     sum -= static_cast<double>(log_probs.span<const float>()[i * static_cast<std::size_t>(classes) + static_cast<std::size_t>(targets[i])]);
     ++counted;
   }
@@ -107,7 +109,8 @@ Tensor huber(const Tensor& input, const Tensor& target, float delta, Reduction r
 }
 
 Tensor kl_divergence(const Tensor& logits, const Tensor& target, Reduction reduction) {
-  if (!(logits.shape() == target.shape())) bad("kl_divergence", "shapes " + to_string(logits.shape()) + " and " + to_string(target.shape()) + " differ");
+  if (!(logits.shape() == target.shape()))
+    bad("kl_divergence", "shapes " + to_string(logits.shape()) + " and " + to_string(target.shape()) + " differ");
   const auto classes = static_cast<std::size_t>(logits.cols());
   const auto rows = static_cast<std::size_t>(logits.rows());
   Tensor dx = loss::wanted(logits) ? Tensor::empty(logits.shape(), DType::f32, logits.device()) : Tensor();
@@ -117,7 +120,8 @@ Tensor kl_divergence(const Tensor& logits, const Tensor& target, Reduction reduc
     const auto q = logits.span<const float>().subspan(i * classes, classes), p = target.span<const float>().subspan(i * classes, classes);
     const LogRow of_q = log_row(q), of_p = log_row(p);
     for (std::size_t j = 0; j < classes; ++j) {
-      const double log_q = static_cast<double>(q[j]) - of_q.top - of_q.log_sum, log_p = static_cast<double>(p[j]) - of_p.top - of_p.log_sum, prob = std::exp(log_p);
+      const double log_q = static_cast<double>(q[j]) - of_q.top - of_q.log_sum, log_p = static_cast<double>(p[j]) - of_p.top - of_p.log_sum,
+                   prob = std::exp(log_p);
       if (prob > 0) sum += prob * (log_p - log_q);
       if (dx.defined()) dx.data<float>()[i * classes + j] = static_cast<float>((std::exp(log_q) - prob) * share);
     }

@@ -36,7 +36,8 @@ void store(const Tensor& master, const Tensor& value, std::int64_t begin, std::i
 Tensor master_of(const Var& p) {
   if (p.tensor().dtype() == DType::f32) return p.tensor();
   if (p.tensor().dtype() != DType::f16 && p.tensor().dtype() != DType::bf16)
-    throw Error(ErrorKind::usage, "[optim] parameter " + p.name() + " is " + std::string(name_of(p.tensor().dtype())) + "; F32, F16 and BF16 can be trained");
+    throw Error(ErrorKind::usage,
+                "[optim] parameter " + p.name() + " is " + std::string(name_of(p.tensor().dtype())) + "; F32, F16 and BF16 can be trained");
   Tensor master = Tensor::empty(p.tensor().shape());
   float* to = master.data<float>();
   for (std::int64_t i = 0; i < master.numel(); ++i)
@@ -81,7 +82,8 @@ double global_norm(std::span<const Tensor> gradients) {
 
 double clip_factor(double norm, double max_norm) { return max_norm > 0 ? std::min(1.0, max_norm / (norm + 1e-6)) : 1.0; }
 
-Optimizer::Optimizer(std::vector<Group> groups, double lr, double weight_decay, std::vector<std::string> moments) : moment_names_(std::move(moments)), lr_(lr) {
+Optimizer::Optimizer(std::vector<Group> groups, double lr, double weight_decay, std::vector<std::string> moments)
+    : moment_names_(std::move(moments)), lr_(lr) {
   for (const Group& group : groups)
     for (const Var& p : group.parameters) {
       if (!p.tensor().contiguous()) throw Error(ErrorKind::usage, "[optim] parameter " + p.name() + " is not contiguous");
@@ -98,12 +100,14 @@ Optimizer::Optimizer(std::vector<Group> groups, double lr, double weight_decay, 
 
 bool Optimizer::step(std::span<const Tensor> gradients, const StepOptions& options) {
   if (gradients.size() != parameters_.size())
-    throw Error(ErrorKind::usage, "[optim] " + std::to_string(gradients.size()) + " gradients for " + std::to_string(parameters_.size()) + " parameters");
+    throw Error(ErrorKind::usage,
+                "[optim] " + std::to_string(gradients.size()) + " gradients for " + std::to_string(parameters_.size()) + " parameters");
   for (std::size_t i = 0; i < gradients.size(); ++i)
     if (gradients[i].defined() && !(gradients[i].shape() == parameters_[i].shape()))
-      throw Error(ErrorKind::usage, "[optim] the gradient of " + parameters_[i].name() + " is " + to_string(gradients[i].shape()) + ", the parameter " +
-                                        to_string(parameters_[i].shape()));
-  const bool finite = std::isfinite(options.scale) && std::all_of(gradients.begin(), gradients.end(), [](const Tensor& g) { return !g.defined() || all_finite(g); });
+      throw Error(ErrorKind::usage, "[optim] the gradient of " + parameters_[i].name() + " is " + to_string(gradients[i].shape()) +
+                                        ", the parameter " + to_string(parameters_[i].shape()));
+  const bool finite = std::isfinite(options.scale) &&
+                      std::all_of(gradients.begin(), gradients.end(), [](const Tensor& g) { return !g.defined() || all_finite(g); });
   if (!finite) {
     ++skipped_;
     return false;
@@ -146,7 +150,9 @@ std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
 void Optimizer::copy_state(const std::string& name, const Tensor* from, Tensor& to) {
   if (from == nullptr) throw Error(ErrorKind::bad_file, "the optimizer's state lacks " + name);
   if (from->dtype() != to.dtype() || !(from->shape() == to.shape()))
-    throw Error(ErrorKind::bad_file, "the optimizer's " + name + " is " + std::string(name_of(from->dtype())) + " " + to_string(from->shape()) + ", expected " + std::string(name_of(to.dtype())) + " " + to_string(to.shape()));
+    throw Error(ErrorKind::bad_file, "the optimizer's " + name + " is " + std::string(name_of(from->dtype())) + " " +
+                                         to_string(from->shape()) + ", expected " + std::string(name_of(to.dtype())) + " " +
+                                         to_string(to.shape()));
   std::memcpy(to.raw(), from->raw(), to.nbytes());
 }
 
@@ -165,8 +171,10 @@ AdamW::AdamW(std::vector<Var> parameters, const AdamWOptions& options) : AdamW(o
 
 void AdamW::update(const Slot& slot, std::int64_t t, double lr, float scale, const float* g, std::int64_t begin, std::int64_t end) const {
   const double c1 = 1 - std::pow(options_.beta1, static_cast<double>(t)), c2 = 1 - std::pow(options_.beta2, static_cast<double>(t));
-  const auto decay = static_cast<float>(1 - lr * slot.weight_decay), step = static_cast<float>(lr / c1), root = static_cast<float>(std::sqrt(c2));
-  const auto b2 = static_cast<float>(options_.beta2), rest1 = static_cast<float>(1 - options_.beta1), rest2 = static_cast<float>(1 - options_.beta2);
+  const auto decay = static_cast<float>(1 - lr * slot.weight_decay), step = static_cast<float>(lr / c1),
+             root = static_cast<float>(std::sqrt(c2));
+  const auto b2 = static_cast<float>(options_.beta2), rest1 = static_cast<float>(1 - options_.beta1),
+             rest2 = static_cast<float>(1 - options_.beta2);
   const auto eps = static_cast<float>(options_.eps);
   float *p = slot.master.data<float>(), *m = slot.moments[0].data<float>(), *v = slot.moments[1].data<float>();
   for (std::int64_t i = begin; i < end; ++i) {
@@ -178,7 +186,8 @@ void AdamW::update(const Slot& slot, std::int64_t t, double lr, float scale, con
 }
 
 Sgd::Sgd(std::vector<Group> groups, const SgdOptions& options)
-    : Optimizer(std::move(groups), options.lr, options.weight_decay, options.momentum != 0 ? std::vector<std::string>{"momentum_buffer"} : std::vector<std::string>{}),
+    : Optimizer(std::move(groups), options.lr, options.weight_decay,
+                options.momentum != 0 ? std::vector<std::string>{"momentum_buffer"} : std::vector<std::string>{}),
       options_(options) {
   if (options.nesterov && (options.momentum <= 0 || options.dampening != 0))
     throw Error(ErrorKind::usage, "[optim] Nesterov momentum needs a momentum and no dampening");

@@ -27,7 +27,8 @@ ScheduleKind schedule_kind(std::string_view name) {
   for (std::size_t i = 0; i < std::size(kNames); ++i)
     if (kNames[i] == name) return static_cast<ScheduleKind>(i);
   const std::string_view near = meant(name, kNames);
-  throw Error(ErrorKind::usage, "'" + std::string(name) + "' is no schedule", "", near.empty() ? "constant, linear, cosine, wsd or inverse-sqrt" : std::string(near));
+  throw Error(ErrorKind::usage, "'" + std::string(name) + "' is no schedule", "",
+              near.empty() ? "constant, linear, cosine, wsd or inverse-sqrt" : std::string(near));
 }
 
 std::string_view name_of(ScheduleKind kind) { return kNames[static_cast<std::size_t>(kind)]; }
@@ -39,7 +40,8 @@ Schedule::Schedule(const ScheduleOptions& options) : o_(options) {
   if (warmup_ > o_.total) bad("a warm-up of " + std::to_string(warmup_) + " steps is longer than the run of " + std::to_string(o_.total));
   decay_ = o_.decay > 0 ? o_.decay : (o_.total + 9) / 10;
   if (o_.kind == ScheduleKind::wsd && warmup_ + decay_ > o_.total) {
-    if (o_.decay > 0) bad("warm-up and decay, " + std::to_string(warmup_ + decay_) + " steps, are longer than the run of " + std::to_string(o_.total));
+    if (o_.decay > 0)
+      bad("warm-up and decay, " + std::to_string(warmup_ + decay_) + " steps, are longer than the run of " + std::to_string(o_.total));
     decay_ = o_.total - warmup_;
   }
   if (o_.timescale == 0) o_.timescale = warmup_ > 0 ? warmup_ : 10000;

@@ -35,7 +35,8 @@ void convert(const Tensor& from, const Tensor& to) {
 
 Tensor cast(const Tensor& value, DType dtype) {
   if (!is_float(value.dtype()) || !is_float(dtype))
-    throw Error(ErrorKind::usage, "[cast] " + std::string(name_of(value.dtype())) + " to " + std::string(name_of(dtype)) + ": only floats are cast");
+    throw Error(ErrorKind::usage,
+                "[cast] " + std::string(name_of(value.dtype())) + " to " + std::string(name_of(dtype)) + ": only floats are cast");
   const Tensor from = value.contiguous() ? value : value.clone();
   Tensor to = Tensor::empty(value.shape(), dtype);
   convert(from, to);
@@ -85,7 +86,8 @@ VarMap VarMap::load(const std::filesystem::path& file) {
   const io::SafeTensors source = io::SafeTensors::open(file, io::ReadMode::read);
   VarMap map;
   for (const io::SafeTensor& t : source.tensors()) {
-    if (!t.dtype || !is_float(*t.dtype)) throw Error(ErrorKind::bad_file, "tensor " + t.name + " is " + std::string(t.type) + ", not F32, F16 or BF16", file.string());
+    if (!t.dtype || !is_float(*t.dtype))
+      throw Error(ErrorKind::bad_file, "tensor " + t.name + " is " + std::string(t.type) + ", not F32, F16 or BF16", file.string());
     map.add(t.name, source.tensor(t.name).clone());
   }
   return map;
@@ -99,7 +101,8 @@ void VarMap::assign(const std::filesystem::path& file) {
     const Tensor* from = source.find(name);
     if (from == nullptr) throw Error(ErrorKind::bad_file, "there is no tensor " + name, file.string());
     if (!(from->shape() == value.shape()))
-      throw Error(ErrorKind::bad_file, "tensor " + name + " is " + to_string(from->shape()) + ", the parameter " + to_string(value.shape()), file.string());
+      throw Error(ErrorKind::bad_file, "tensor " + name + " is " + to_string(from->shape()) + ", the parameter " + to_string(value.shape()),
+                  file.string());
   }
   for (const auto& [name, value] : values_) {
     convert(*source.find(name), value.tensor());

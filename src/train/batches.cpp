@@ -52,7 +52,8 @@ std::vector<std::int32_t> epoch_order(std::uint64_t seed, std::int64_t epoch, st
 
 Batches::Batches(std::int64_t units, const BatchOptions& options) : units_(units), options_(options) {
   if (units < 1) throw Error(ErrorKind::usage, "[batches] there is nothing to train on");
-  if (options.micro_batch < 1 || options.accumulate < 1) throw Error(ErrorKind::usage, "[batches] micro-batch and accumulation are at least 1");
+  if (options.micro_batch < 1 || options.accumulate < 1)
+    throw Error(ErrorKind::usage, "[batches] micro-batch and accumulation are at least 1");
   const std::int64_t per_step = options.micro_batch * options.accumulate;
   steps_ = (units + per_step - 1) / per_step;
 }
@@ -65,7 +66,8 @@ StepBatch Batches::step(std::int64_t index) const {
     if (!options_.shuffle) std::iota(order_.begin(), order_.end(), 0);
     epoch_ = batch.epoch;
   }
-  const std::int64_t per_step = options_.micro_batch * options_.accumulate, begin = index % steps_ * per_step, end = std::min(units_, begin + per_step);
+  const std::int64_t per_step = options_.micro_batch * options_.accumulate, begin = index % steps_ * per_step,
+                     end = std::min(units_, begin + per_step);
   for (std::int64_t at = begin; at < end; at += options_.micro_batch) {
     const auto first = order_.begin() + at;
     batch.micro_batches.emplace_back(first, first + std::min(options_.micro_batch, end - at));

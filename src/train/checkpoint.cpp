@@ -25,13 +25,16 @@ using Json = nlohmann::ordered_json;
 constexpr int kVersion = 1;
 
 Json to_json(const RunState& s) {
-  return {{"version", kVersion},     {"step", s.step},           {"micro", s.micro},         {"updates", s.updates}, {"skipped", s.skipped}, {"loss_sum", s.loss_sum},
-          {"elapsed_s", s.elapsed_s}, {"best_loss", s.best_loss}, {"best_step", s.best_step}, {"stale", s.stale},     {"tokens", s.tokens},   {"evaluated", s.evaluated}, {"stopped", s.stopped}};
+  return {{"version", kVersion},      {"step", s.step},         {"micro", s.micro},         {"updates", s.updates},
+          {"skipped", s.skipped},     {"loss_sum", s.loss_sum}, {"elapsed_s", s.elapsed_s}, {"best_loss", s.best_loss},
+          {"best_step", s.best_step}, {"stale", s.stale},       {"tokens", s.tokens},       {"evaluated", s.evaluated},
+          {"stopped", s.stopped}};
 }
 
 RunState from_json(const Json& j, const std::string& where) {
   try {
-    if (j.at("version").get<int>() != kVersion) throw Error(ErrorKind::bad_file, "the checkpoint is of another version of the format", where, "start the run anew");
+    if (j.at("version").get<int>() != kVersion)
+      throw Error(ErrorKind::bad_file, "the checkpoint is of another version of the format", where, "start the run anew");
     RunState s;
     j.at("step").get_to(s.step);
     j.at("micro").get_to(s.micro);
@@ -53,7 +56,9 @@ RunState from_json(const Json& j, const std::string& where) {
 
 using Place = std::pair<std::int64_t, std::int64_t>;  // step, micro
 
-std::string name_of(const RunState& s) { return s.micro == 0 ? fmt::format("step-{:06}", s.step) : fmt::format("step-{:06}-m{}", s.step, s.micro); }
+std::string name_of(const RunState& s) {
+  return s.micro == 0 ? fmt::format("step-{:06}", s.step) : fmt::format("step-{:06}-m{}", s.step, s.micro);
+}
 
 std::optional<Place> place_of(const std::string& name) {
   Place p{};
@@ -84,7 +89,8 @@ const Tensor* Checkpoint::find(const std::string& name) const {
   return found == tensors.end() ? nullptr : &found->second;
 }
 
-Checkpoints::Checkpoints(const fs::path& folder, std::int64_t keep) : folder_(folder / "checkpoints"), keep_(std::max<std::int64_t>(1, keep)) {}
+Checkpoints::Checkpoints(const fs::path& folder, std::int64_t keep)
+    : folder_(folder / "checkpoints"), keep_(std::max<std::int64_t>(1, keep)) {}
 
 void Checkpoints::save(const Checkpoint& checkpoint) const {
   std::error_code error;

@@ -19,7 +19,11 @@ std::string line_of(const std::string& file, std::int64_t line) { return file + 
 class Reading {
  public:
   Reading(const std::filesystem::path& file, const DataOptions& options, DataReport& report)
-      : name_(file.filename().string()), options_(options), report_(report), format_(options.format), reader_(file, io::RowReader::Layout::automatic, options.max_row_bytes) {}
+      : name_(file.filename().string()),
+        options_(options),
+        report_(report),
+        format_(options.format),
+        reader_(file, io::RowReader::Layout::automatic, options.max_row_bytes) {}
 
   // use(line, row) for each good row; what it throws about the row counts as its fault.
   void each(const std::function<void(std::int64_t, const Row&)>& use) {
@@ -37,12 +41,14 @@ class Reading {
       }
       options_.progress("reading the data", reader_.position(), reader_.size());
     }
-    if (report_.rows == 0) throw Error(ErrorKind::bad_file, "the file has no rows", name_, "give rows of text, messages, prompt and completion ...");
+    if (report_.rows == 0)
+      throw Error(ErrorKind::bad_file, "the file has no rows", name_, "give rows of text, messages, prompt and completion ...");
   }
 
   // Counts a row's fault; an error under strict.
   void problem(RowProblems& kind, std::int64_t line, const std::string& what) const {
-    if (options_.strict) throw Error(ErrorKind::bad_file, what, line_of(name_, line), "mend the row, or leave --strict away to pass over it");
+    if (options_.strict)
+      throw Error(ErrorKind::bad_file, what, line_of(name_, line), "mend the row, or leave --strict away to pass over it");
     kind.add(line, what);
   }
 
@@ -51,7 +57,8 @@ class Reading {
     if (examples > 0) return;
     const RowProblems& why = report_.bad.count > 0 ? report_.bad : report_.untrained;
     const bool known = !why.listed.empty();
-    throw Error(ErrorKind::bad_file, "none of " + std::to_string(report_.rows) + " rows can be used" + (known ? "; the first: " + why.listed[0].what : ""),
+    throw Error(ErrorKind::bad_file,
+                "none of " + std::to_string(report_.rows) + " rows can be used" + (known ? "; the first: " + why.listed[0].what : ""),
                 known ? line_of(name_, why.listed[0].line) : name_);
   }
 
@@ -93,10 +100,12 @@ void load_rows(Reading& reading, const Encoder& encoder, const DataOptions& opti
     cut(e, options.max_tokens);
     if (e.trained() == 0) {
       const std::string why = trained == 0 ? (row.form == Row::Form::chat ? "no answer to learn" : "nothing to learn")
-                                           : "what is to be learned lies beyond the first " + std::to_string(options.max_tokens) + " of " + std::to_string(tokens) + " tokens";
+                                           : "what is to be learned lies beyond the first " + std::to_string(options.max_tokens) + " of " +
+                                                 std::to_string(tokens) + " tokens";
       return reading.problem(data.report.untrained, line, why);
     }
-    if (tokens > options.max_tokens) reading.problem(data.report.truncated, line, std::to_string(tokens) + " tokens, cut to " + std::to_string(options.max_tokens));
+    if (tokens > options.max_tokens)
+      reading.problem(data.report.truncated, line, std::to_string(tokens) + " tokens, cut to " + std::to_string(options.max_tokens));
     keep(data, std::move(e), line);
   });
   reading.check_left(data.examples.size());
@@ -109,7 +118,8 @@ void load_plain(const std::filesystem::path& file, const Encoder& encoder, const
   std::int64_t line = 0;
   while (const auto row = reader.next()) {
     if (row->too_long || text.size() + row->text.size() > kMaxPlainBytes)
-      throw Error(ErrorKind::bad_file, "the text is longer than " + std::to_string(kMaxPlainBytes) + " bytes", line_of(file.filename().string(), row->line), "split it, or give rows");
+      throw Error(ErrorKind::bad_file, "the text is longer than " + std::to_string(kMaxPlainBytes) + " bytes",
+                  line_of(file.filename().string(), row->line), "split it, or give rows");
     text.append(static_cast<std::size_t>(line == 0 ? 0 : row->line - line), '\n').append(row->text);  // blank lines stay
     line = row->line;
   }
@@ -140,12 +150,14 @@ void RowProblems::add(std::int64_t line, std::string what) {
 TextSide TextSide::from_gguf(const io::Metadata& metadata) {
   TextSide side;
   side.tokenizer = text::Tokenizer::from_gguf(metadata);
-  if (const auto source = metadata.get<std::string>("tokenizer.chat_template")) side.chat = text::ChatTemplate::parse(*source, "tokenizer.chat_template");
+  if (const auto source = metadata.get<std::string>("tokenizer.chat_template"))
+    side.chat = text::ChatTemplate::parse(*source, "tokenizer.chat_template");
   return side;
 }
 
 Dataset load_dataset(const std::filesystem::path& file, const TextSide& text, const DataOptions& options) {
-  if (options.max_tokens < 2) throw Error(ErrorKind::usage, "rows of " + std::to_string(options.max_tokens) + " tokens teach nothing", "", "a context of at least 2");
+  if (options.max_tokens < 2)
+    throw Error(ErrorKind::usage, "rows of " + std::to_string(options.max_tokens) + " tokens teach nothing", "", "a context of at least 2");
   Dataset data;
   const Encoder encoder(text, options);
   if (is_plain(file, options)) {

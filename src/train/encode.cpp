@@ -29,7 +29,8 @@ void Encoder::trim_special(text::Encoding& e) const {
     e.offsets.erase(e.offsets.begin() + static_cast<std::ptrdiff_t>(i));
   };
   if (t.bos() && e.ids.size() > 1 && e.ids[0] == *t.bos() && e.ids[1] == *t.bos()) erase(0);
-  if (t.eos() && t.add_eos() && !e.ids.empty() && e.ids.back() == *t.eos() && e.offsets.back().begin == e.offsets.back().end) erase(e.ids.size() - 1);
+  if (t.eos() && t.add_eos() && !e.ids.empty() && e.ids.back() == *t.eos() && e.offsets.back().begin == e.offsets.back().end)
+    erase(e.ids.size() - 1);
 }
 
 void Encoder::finish(Example& e) const {
@@ -54,7 +55,8 @@ Example Encoder::encode_text(const std::string& prompt, const std::string& compl
 Example Encoder::encode_chat(const Row& row) const {
   if (!text_.chat) {
     if (row.alpaca) return encode_text(row.prompt, row.completion);
-    throw Error(ErrorKind::unsupported, "the model has no chat template for conversations", "", "give rows of prompt and completion, or of text");
+    throw Error(ErrorKind::unsupported, "the model has no chat template for conversations", "",
+                "give rows of prompt and completion, or of text");
   }
   text::ChatInput input;
   input.messages = &row.messages;
@@ -84,15 +86,20 @@ Example Encoder::encode_chat(const Row& row) const {
 Example Encoder::encode_tokens(const Row& row) const {
   const std::int32_t vocab = text_.tokenizer->size();
   for (std::size_t i = 0; i < row.ids.size(); ++i) {
-    if (row.ids[i] < 0 || row.ids[i] >= vocab) bad_row("input_ids[" + std::to_string(i) + "] is " + std::to_string(row.ids[i]) + ", the vocabulary has " + std::to_string(vocab) + " tokens");
+    if (row.ids[i] < 0 || row.ids[i] >= vocab)
+      bad_row("input_ids[" + std::to_string(i) + "] is " + std::to_string(row.ids[i]) + ", the vocabulary has " + std::to_string(vocab) +
+              " tokens");
     if (row.labels[i] != kIgnore && row.labels[i] != row.ids[i])
-      bad_row("labels[" + std::to_string(i) + "] is " + std::to_string(row.labels[i]) + ", neither -100 nor input_ids[" + std::to_string(i) + "]");
+      bad_row("labels[" + std::to_string(i) + "] is " + std::to_string(row.labels[i]) + ", neither -100 nor input_ids[" +
+              std::to_string(i) + "]");
   }
   return {row.ids, row.labels};
 }
 
 Example Encoder::encode(const Row& row) const {
-  Example e = row.form == Row::Form::chat ? encode_chat(row) : row.form == Row::Form::tokens ? encode_tokens(row) : encode_text(row.prompt, row.completion);
+  Example e = row.form == Row::Form::chat     ? encode_chat(row)
+              : row.form == Row::Form::tokens ? encode_tokens(row)
+                                              : encode_text(row.prompt, row.completion);
   finish(e);
   return e;
 }

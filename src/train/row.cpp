@@ -26,7 +26,8 @@ const Json& field(const Json& row, const char* key) {
 
 std::string string_field(const Json& row, const char* key) {
   const Json& v = field(row, key);
-  if (!v.is_string()) bad_row(std::string("\"") + key + "\" is " + (v.is_null() ? "null" : std::string("a ") + v.type_name()) + ", not a string");
+  if (!v.is_string())
+    bad_row(std::string("\"") + key + "\" is " + (v.is_null() ? "null" : std::string("a ") + v.type_name()) + ", not a string");
   return v.get<std::string>();
 }
 
@@ -36,7 +37,8 @@ std::vector<std::int32_t> id_list(const Json& row, const char* key) {
   std::vector<std::int32_t> ids;
   ids.reserve(v.size());
   for (const Json& e : v) {
-    if (!e.is_number_integer() || (e.is_number_unsigned() && e.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max())) ||
+    if (!e.is_number_integer() ||
+        (e.is_number_unsigned() && e.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max())) ||
         e.get<std::int64_t>() < std::numeric_limits<std::int32_t>::min())
       bad_row(std::string("\"") + key + "\" holds something else than token ids");
     ids.push_back(e.get<std::int32_t>());
@@ -104,7 +106,8 @@ DataFormat data_format(std::string_view name) {
 std::string_view name_of(DataFormat format) { return kNames[static_cast<std::size_t>(format)]; }
 
 DataFormat format_of(const Json& row) {
-  if (!row.is_object()) bad_row(std::string("a row is ") + (row.is_array() ? "an array" : std::string("a ") + row.type_name()) + ", not an object");
+  if (!row.is_object())
+    bad_row(std::string("a row is ") + (row.is_array() ? "an array" : std::string("a ") + row.type_name()) + ", not an object");
   constexpr std::array<std::pair<const char*, DataFormat>, 6> marks{{{"messages", DataFormat::messages},
                                                                      {"conversations", DataFormat::sharegpt},
                                                                      {"instruction", DataFormat::alpaca},

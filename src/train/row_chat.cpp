@@ -64,9 +64,18 @@ std::string role_of(const std::string& from, const std::string& at) {
   struct Name {
     std::string_view from, role;
   };
-  constexpr Name names[] = {{"human", "user"},          {"user", "user"},       {"gpt", "assistant"},        {"assistant", "assistant"},
-                            {"chatgpt", "assistant"},   {"bing", "assistant"},  {"bard", "assistant"},       {"model", "assistant"},
-                            {"system", "system"},       {"tool", "tool"},       {"observation", "tool"},     {"function_response", "tool"},
+  constexpr Name names[] = {{"human", "user"},
+                            {"user", "user"},
+                            {"gpt", "assistant"},
+                            {"assistant", "assistant"},
+                            {"chatgpt", "assistant"},
+                            {"bing", "assistant"},
+                            {"bard", "assistant"},
+                            {"model", "assistant"},
+                            {"system", "system"},
+                            {"tool", "tool"},
+                            {"observation", "tool"},
+                            {"function_response", "tool"},
                             {"function_call", "assistant"}};
   for (const Name& n : names)
     if (n.from == from) return std::string(n.role);
@@ -86,7 +95,9 @@ void read_messages(const Json& list, const std::string& where, Row& row) {
     const auto role = message["role"].get<std::string>();
     if (std::find(std::begin(kRoles), std::end(kRoles), role) == std::end(kRoles)) {
       const std::string_view near = meant(role, kRoles);
-      bad_row(at + ".role is \"" + role.substr(0, 40) + "\"" + (near.empty() ? ", none of system, developer, user, assistant, tool, function" : "; did you mean " + std::string(near) + "?"));
+      bad_row(
+          at + ".role is \"" + role.substr(0, 40) + "\"" +
+          (near.empty() ? ", none of system, developer, user, assistant, tool, function" : "; did you mean " + std::string(near) + "?"));
     }
     message["content"] = content_of(message, at);
     open_arguments(message, at);

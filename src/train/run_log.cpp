@@ -49,8 +49,13 @@ std::string metric_line(const MetricRow& r) {
   if (r.eval_loss) {
     j["eval_loss"] = number(*r.eval_loss);
   } else {
-    j.update(Json{{"loss", number(r.loss)}, {"lr", number(r.lr)}, {"grad_norm", number(r.grad_norm)}, {"tokens_per_s", number(r.tokens_per_s)},
-                  {"tokens", r.tokens}, {"trained_tokens", r.trained_tokens}, {"skipped_steps", r.skipped}});
+    j.update(Json{{"loss", number(r.loss)},
+                  {"lr", number(r.lr)},
+                  {"grad_norm", number(r.grad_norm)},
+                  {"tokens_per_s", number(r.tokens_per_s)},
+                  {"tokens", r.tokens},
+                  {"trained_tokens", r.trained_tokens},
+                  {"skipped_steps", r.skipped}});
   }
   j["elapsed_s"] = number(r.elapsed_s);
   return j.dump();

@@ -44,7 +44,9 @@ std::string varint(std::uint64_t v) {
 std::string key(unsigned field, unsigned wire) { return varint(field << 3 | wire); }
 std::string bytes_field(unsigned field, const std::string& bytes) { return key(field, 2) + varint(bytes.size()) + bytes; }
 
-std::string scalar(const std::string& tag, double value) { return bytes_field(1, bytes_field(1, tag) + key(2, 5) + raw(static_cast<float>(value))); }
+std::string scalar(const std::string& tag, double value) {
+  return bytes_field(1, bytes_field(1, tag) + key(2, 5) + raw(static_cast<float>(value)));
+}
 
 }  // namespace
 
@@ -61,7 +63,8 @@ std::string tensorboard_record(const MetricRow& row, double wall_time) {
   if (row.eval_loss) {
     summary = scalar("eval/loss", *row.eval_loss);
   } else {
-    summary = scalar("train/loss", row.loss) + scalar("train/lr", row.lr) + scalar("train/grad_norm", row.grad_norm) + scalar("train/tokens_per_s", row.tokens_per_s);
+    summary = scalar("train/loss", row.loss) + scalar("train/lr", row.lr) + scalar("train/grad_norm", row.grad_norm) +
+              scalar("train/tokens_per_s", row.tokens_per_s);
   }
   return framed(key(1, 1) + raw(wall_time) + key(2, 0) + varint(static_cast<std::uint64_t>(row.step)) + bytes_field(5, summary));
 }

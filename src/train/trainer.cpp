@@ -15,12 +15,14 @@ namespace {
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 std::int64_t steps_of(const TrainOptions& o, const Batches& batches) {
-  if (o.steps < 0 || o.epochs < 0 || (o.steps == 0 && o.epochs == 0)) throw Error(ErrorKind::usage, "there are no steps to train", "", "give --steps or --epochs");
+  if (o.steps < 0 || o.epochs < 0 || (o.steps == 0 && o.epochs == 0))
+    throw Error(ErrorKind::usage, "there are no steps to train", "", "give --steps or --epochs");
   return o.steps > 0 ? o.steps : o.epochs * batches.steps_per_epoch();
 }
 
 std::unique_ptr<optim::Optimizer> optimizer_of(const TrainOptions& o, const std::vector<Var>& parameters) {
-  return std::make_unique<optim::AdamW>(optim::lora_plus_groups(parameters, o.lora_plus), optim::AdamWOptions{o.lr, o.beta1, o.beta2, o.eps, o.weight_decay});
+  return std::make_unique<optim::AdamW>(optim::lora_plus_groups(parameters, o.lora_plus),
+                                        optim::AdamWOptions{o.lr, o.beta1, o.beta2, o.eps, o.weight_decay});
 }
 
 // The dropout seed of a micro-batch: another one for each.
@@ -40,11 +42,21 @@ struct Trainer::Step {
   std::vector<double> losses;  // of this rank's leaves, in order
 };
 
-Trainer::Trainer(Objective& objective, std::span<const Example> train, std::span<const Example> eval, const TrainOptions& options, std::filesystem::path folder, Peers* peers)
-    : objective_(objective), train_(train), eval_(eval), options_(options), folder_(std::move(folder)), peers_(peers != nullptr ? peers : &alone_),
-      units_(make_units(train, options.packing, options.max_tokens)), batches_(static_cast<std::int64_t>(units_.size()), {options.micro_batch, options.accumulate, options.seed}),
-      total_(steps_of(options, batches_)), schedule_({.kind = options.schedule, .total = total_, .warmup = options.warmup, .min_ratio = options.min_lr_ratio}),
-      optimizer_(optimizer_of(options, objective.parameters())), tree_(optimizer_->parameters()), checkpoints_(folder_, options.keep) {}
+Trainer::Trainer(Objective& objective, std::span<const Example> train, std::span<const Example> eval, const TrainOptions& options,
+                 std::filesystem::path folder, Peers* peers)
+    : objective_(objective),
+      train_(train),
+      eval_(eval),
+      options_(options),
+      folder_(std::move(folder)),
+      peers_(peers != nullptr ? peers : &alone_),
+      units_(make_units(train, options.packing, options.max_tokens)),
+      batches_(static_cast<std::int64_t>(units_.size()), {options.micro_batch, options.accumulate, options.seed}),
+      total_(steps_of(options, batches_)),
+      schedule_({.kind = options.schedule, .total = total_, .warmup = options.warmup, .min_ratio = options.min_lr_ratio}),
+      optimizer_(optimizer_of(options, objective.parameters())),
+      tree_(optimizer_->parameters()),
+      checkpoints_(folder_, options.keep) {}
 
 std::vector<const Example*> Trainer::documents(std::span<const std::int32_t> units) const {
   std::vector<const Example*> all;
@@ -82,6 +94,8 @@ bool Trainer::take_step(Step& step, std::stop_token stop) {
 void Trainer::finish_step(const Step& step) {
   std::vector<Tensor> gradients = tree_.finish();
   peers_->sum(gradients);
+  for (std::size_t i = 0; i < gradients.size(); ++i)  // what other ranks alone had may arrive without its shape
+    if (gradients[i].defined()) gradients[i] = gradients[i].reshape(optimizer_->parameters()[i].shape());
   MetricRow row;
   for (const auto& m : step.batch.micro_batches)
     for (const std::int32_t u : m) {
@@ -93,7 +107,8 @@ void Trainer::finish_step(const Step& step) {
   row.loss *= share;
   row.grad_norm = optim::global_norm(gradients) * share;
   row.lr = options_.lr * schedule_.factor(state_.step);
-  optimizer_->step(gradients, {.lr = row.lr, .scale = share * optim::clip_factor(row.grad_norm, options_.clip), .threads = options_.threads});
+  optimizer_->step(gradients,
+                   {.lr = row.lr, .scale = share * optim::clip_factor(row.grad_norm, options_.clip), .threads = options_.threads});
   ++state_.step;
   state_.micro = 0;
   state_.loss_sum = 0;
@@ -175,7 +190,9 @@ void Trainer::save() {
 
 void Trainer::restore(const Checkpoint& c) {
   state_ = c.state;
-  if (state_.step > total_) throw Error(ErrorKind::bad_file, "the checkpoint is of step " + std::to_string(state_.step) + ", the run has " + std::to_string(total_), folder_.string());
+  if (state_.step > total_)
+    throw Error(ErrorKind::bad_file, "the checkpoint is of step " + std::to_string(state_.step) + ", the run has " + std::to_string(total_),
+                folder_.string());
   optimizer_->load_state([&](const std::string& name) { return c.find("optimizer." + name); }, state_.updates, state_.skipped);
   const auto tensor = [&](const std::string& name) {
     const Tensor* t = c.find(name);

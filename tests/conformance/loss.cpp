@@ -97,7 +97,8 @@ void LossCheck::near(const std::string& what, std::span<const float> got, const 
 }
 
 void LossCheck::near(const std::string& what, double got, double expected, double tolerance) {
-  if (fault_.empty() && !(std::fabs(got - expected) <= tolerance * std::fabs(expected))) fault_ = what + " is " + std::to_string(got) + ", expected " + std::to_string(expected);
+  if (fault_.empty() && !(std::fabs(got - expected) <= tolerance * std::fabs(expected)))
+    fault_ = what + " is " + std::to_string(got) + ", expected " + std::to_string(expected);
 }
 
 void run_loss(const std::filesystem::path& dir, const Options& options, Report& report);
@@ -108,7 +109,8 @@ void run_loss(const std::filesystem::path& dir, const Options&, Report& report) 
     if (entry.path().extension() == ".json" && entry.path().stem() != "manifest") files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   for (const auto& path : files) {
-    const auto* found = std::find_if(std::begin(kFiles), std::end(kFiles), [&](const LossFile& f) { return f.name == path.stem().string(); });
+    const auto* found =
+        std::find_if(std::begin(kFiles), std::end(kFiles), [&](const LossFile& f) { return f.name == path.stem().string(); });
     run_file(path, found == std::end(kFiles) ? nullptr : found, report);
   }
 }

@@ -25,8 +25,14 @@ std::vector<Tensor> tensors_of(const json& list) {
 
 std::unique_ptr<optim::Optimizer> optimizer_of(const json& c, std::vector<Var> parameters) {
   if (c["kind"] == "adamw")
-    return std::make_unique<optim::AdamW>(std::move(parameters), optim::AdamWOptions{.lr = c["lr"], .beta1 = c["beta1"], .beta2 = c["beta2"], .eps = c["eps"], .weight_decay = c["weight_decay"]});
-  return std::make_unique<optim::Sgd>(std::move(parameters), optim::SgdOptions{.lr = c["lr"], .momentum = c["momentum"], .dampening = c["dampening"], .weight_decay = c["weight_decay"], .nesterov = c["nesterov"]});
+    return std::make_unique<optim::AdamW>(
+        std::move(parameters),
+        optim::AdamWOptions{.lr = c["lr"], .beta1 = c["beta1"], .beta2 = c["beta2"], .eps = c["eps"], .weight_decay = c["weight_decay"]});
+  return std::make_unique<optim::Sgd>(std::move(parameters), optim::SgdOptions{.lr = c["lr"],
+                                                                               .momentum = c["momentum"],
+                                                                               .dampening = c["dampening"],
+                                                                               .weight_decay = c["weight_decay"],
+                                                                               .nesterov = c["nesterov"]});
 }
 
 void check_clipping(const json& c, LossCheck& check) {
@@ -49,7 +55,8 @@ void check_optim(const LossCase& c, LossCheck& check) {
     if (!c["lrs"].is_null()) options.lr = c["lrs"][step].get<double>();
     opt->step(tensors_of(c["grads"][step]), options);
     for (std::size_t i = 0; i < opt->parameters().size(); ++i)
-      check.near("parameter " + std::to_string(i) + " after step " + std::to_string(step), opt->parameters()[i].tensor().span<const float>(), c["params_after_step"][step][i]);
+      check.near("parameter " + std::to_string(i) + " after step " + std::to_string(step),
+                 opt->parameters()[i].tensor().span<const float>(), c["params_after_step"][step][i]);
   }
   for (const auto& [name, tensor] : opt->state()) {
     const std::size_t dot = name.find('.');
@@ -66,10 +73,13 @@ void check_schedule(const LossCase& c, LossCheck& check) {
   options.warmup = c["warmup"];
   options.min_ratio = c.value("min_lr_ratio", 0.0);
   options.decay = c.value("decay", 0);
-  options.shape = shape == "linear" ? optim::DecayShape::linear : shape == "cosine" ? optim::DecayShape::cosine : optim::DecayShape::one_minus_sqrt;
+  options.shape = shape == "linear"   ? optim::DecayShape::linear
+                  : shape == "cosine" ? optim::DecayShape::cosine
+                                      : optim::DecayShape::one_minus_sqrt;
   const optim::Schedule schedule(options);
   std::vector<float> rates;
-  for (std::size_t s = 0; s < c["lr"].size(); ++s) rates.push_back(static_cast<float>(c["base_lr"].get<double>() * schedule.factor(static_cast<std::int64_t>(s))));
+  for (std::size_t s = 0; s < c["lr"].size(); ++s)
+    rates.push_back(static_cast<float>(c["base_lr"].get<double>() * schedule.factor(static_cast<std::int64_t>(s))));
   check.near("rate", rates, c["lr"]);
 }
 

@@ -19,7 +19,8 @@ namespace {
 
 double largest_difference(const Tensor& a, const Tensor& b) {
   double d = 0;
-  for (std::int64_t i = 0; i < a.numel(); ++i) d = std::max(d, std::fabs(static_cast<double>(a.data<float>()[i]) - static_cast<double>(b.data<float>()[i])));
+  for (std::int64_t i = 0; i < a.numel(); ++i)
+    d = std::max(d, std::fabs(static_cast<double>(a.data<float>()[i]) - static_cast<double>(b.data<float>()[i])));
   return d;
 }
 
@@ -47,7 +48,8 @@ TEST_CASE("cross entropy in chunks of the head's rows equals the whole, loss and
   const std::int64_t rows = 23, n = 8, vocab = 37;
   const Tensor x = random_tensor({rows, n}, 1), w = random_tensor({vocab, n}, 2);
   std::vector<std::int32_t> targets(static_cast<std::size_t>(rows));
-  for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = i % 5 == 2 || (i >= 8 && i < 12) ? -100 : static_cast<std::int32_t>((i * 7) % 37);
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    targets[i] = i % 5 == 2 || (i >= 8 && i < 12) ? -100 : static_cast<std::int32_t>((i * 7) % 37);
   for (const bool smooth : {false, true}) {
     const CrossEntropyOptions options{.label_smoothing = smooth ? 0.1f : 0.0f};
     const Var wx(x.clone());
@@ -55,7 +57,9 @@ TEST_CASE("cross entropy in chunks of the head's rows equals the whole, loss and
     {
       const Tensor y = Tensor::empty({rows, vocab});
       for (std::int64_t i = 0; i < rows; ++i)
-        for (std::int64_t j = 0; j < vocab; ++j) y.data<float>()[i * vocab + j] = std::inner_product(x.data<float>() + i * n, x.data<float>() + (i + 1) * n, w.data<float>() + j * n, 0.0f);
+        for (std::int64_t j = 0; j < vocab; ++j)
+          y.data<float>()[i * vocab + j] =
+              std::inner_product(x.data<float>() + i * n, x.data<float>() + (i + 1) * n, w.data<float>() + j * n, 0.0f);
       const Var leaf(y);
       Tape tape;
       dense_loss = cross_entropy(leaf, targets, options);
@@ -65,19 +69,23 @@ TEST_CASE("cross entropy in chunks of the head's rows equals the whole, loss and
     Tensor dense_dx = Tensor::zeros({rows, n});
     for (std::int64_t i = 0; i < rows; ++i)
       for (std::int64_t j = 0; j < vocab; ++j)
-        for (std::int64_t k = 0; k < n; ++k) dense_dx.data<float>()[i * n + k] += dense_dlogits.data<float>()[i * vocab + j] * w.data<float>()[j * n + k];
+        for (std::int64_t k = 0; k < n; ++k)
+          dense_dx.data<float>()[i * n + k] += dense_dlogits.data<float>()[i * vocab + j] * w.data<float>()[j * n + k];
     for (const std::int64_t chunk : {1, 4, 7, 64}) {
       // The head as an op of its own: rows times w, with the input's gradient.
       const auto head = [&](const Tensor& part) {
         Tensor y = Tensor::empty({part.rows(), vocab});
         for (std::int64_t i = 0; i < part.rows(); ++i)
-          for (std::int64_t j = 0; j < vocab; ++j) y.data<float>()[i * vocab + j] = std::inner_product(part.data<float>() + i * n, part.data<float>() + (i + 1) * n, w.data<float>() + j * n, 0.0f);
+          for (std::int64_t j = 0; j < vocab; ++j)
+            y.data<float>()[i * vocab + j] =
+                std::inner_product(part.data<float>() + i * n, part.data<float>() + (i + 1) * n, w.data<float>() + j * n, 0.0f);
         if (Tape* tape = autograd::recording({part.grad_id()}))
           autograd::record(tape, "head", {part.grad_id()}, y, [&](Backward& g) {
             Tensor dx = Tensor::zeros({g.dy().rows(), n});
             for (std::int64_t i = 0; i < dx.rows(); ++i)
               for (std::int64_t j = 0; j < vocab; ++j)
-                for (std::int64_t k = 0; k < n; ++k) dx.data<float>()[i * n + k] += g.dy().data<float>()[i * vocab + j] * w.data<float>()[j * n + k];
+                for (std::int64_t k = 0; k < n; ++k)
+                  dx.data<float>()[i * n + k] += g.dy().data<float>()[i * vocab + j] * w.data<float>()[j * n + k];
             g.give(0, dx);
           });
         return y;
@@ -88,7 +96,8 @@ TEST_CASE("cross entropy in chunks of the head's rows equals the whole, loss and
       CHECK(static_cast<double>(loss.item()) == Approx(static_cast<double>(dense_loss.item())).epsilon(1e-6));
       CHECK(largest_difference(dx, dense_dx) < 1e-5);
       const NoGrad off;
-      CHECK(static_cast<double>(chunked_cross_entropy(x, targets, head, chunk, options).item()) == Approx(static_cast<double>(dense_loss.item())).epsilon(1e-6));
+      CHECK(static_cast<double>(chunked_cross_entropy(x, targets, head, chunk, options).item()) ==
+            Approx(static_cast<double>(dense_loss.item())).epsilon(1e-6));
     }
   }
 }

@@ -51,7 +51,8 @@ TEST_CASE("a gradient that is not finite skips the step, is counted, and leaves 
 }
 
 TEST_CASE("half-width parameters have a float32 master: small updates add up", "[optim]") {
-  const Tensor exact = Tensor::from(std::vector<float>{1, -2, 0.5f, 3}, {4}), narrow = nn::cast(exact, DType::bf16), half = nn::cast(exact, DType::f16);
+  const Tensor exact = Tensor::from(std::vector<float>{1, -2, 0.5f, 3}, {4}), narrow = nn::cast(exact, DType::bf16),
+               half = nn::cast(exact, DType::f16);
   AdamW opt({Var(narrow, "narrow"), Var(half, "half")}, {.lr = 1e-5, .weight_decay = 0});
   const Tensor g = Tensor::from(std::vector<float>{1, 1, 1, 1}, {4});
   for (int i = 0; i < 1000; ++i) {
@@ -130,5 +131,5 @@ TEST_CASE("clipping is by the norm of all gradients; shapes and types are checke
   Sgd opt({Var(scalar(1), "w")});
   CHECK_THROWS_AS(opt.step({&g[2], 1}), Error);
   CHECK_THROWS_AS(opt.step(g), Error);
-    CHECK_THROWS_AS(Sgd({Var(scalar(1), "w")}, {.nesterov = true}), Error);
+  CHECK_THROWS_AS(Sgd({Var(scalar(1), "w")}, {.nesterov = true}), Error);
 }

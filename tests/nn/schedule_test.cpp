@@ -12,8 +12,10 @@ using namespace hz;
 using namespace hz::optim;
 
 TEST_CASE("cosine and linear with a warm-up of two of ten steps", "[optim]") {
-  const Schedule cosine({.kind = ScheduleKind::cosine, .total = 10, .warmup = 2}), linear({.kind = ScheduleKind::linear, .total = 10, .warmup = 2});
-  const double c[] = {0, .5, 1, .961940, .853553, .691342, .5, .308658, .146447, .038060}, l[] = {0, .5, 1, .875, .75, .625, .5, .375, .25, .125};
+  const Schedule cosine({.kind = ScheduleKind::cosine, .total = 10, .warmup = 2}),
+      linear({.kind = ScheduleKind::linear, .total = 10, .warmup = 2});
+  const double c[] = {0, .5, 1, .961940, .853553, .691342, .5, .308658, .146447, .038060},
+               l[] = {0, .5, 1, .875, .75, .625, .5, .375, .25, .125};
   for (int i = 0; i < 10; ++i) {
     CHECK(std::fabs(cosine.factor(i) - c[i]) < 1e-6);
     CHECK(std::fabs(linear.factor(i) - l[i]) < 1e-6);

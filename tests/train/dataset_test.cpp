@@ -24,7 +24,8 @@ std::string marked(const Example& e, const text::Tokenizer& t) {
 
 struct Files {
   TempDir dir;
-  Dataset load(const std::string& bytes, const DataOptions& options = {}, const TextSide& side = small_text_side(), const char* name = "d.jsonl") const {
+  Dataset load(const std::string& bytes, const DataOptions& options = {}, const TextSide& side = small_text_side(),
+               const char* name = "d.jsonl") const {
     put_text(dir.path() / name, bytes);
     return load_dataset(dir.path() / name, side, options);
   }
@@ -46,12 +47,15 @@ bool says(const std::string& message, const std::string& part) {
   return false;
 }
 
-const std::string kTalk = R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "hello"}, {"role": "user", "content": "b"}, {"role": "assistant", "content": "world"}]})";
+const std::string kTalk =
+    R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "hello"}, {"role": "user", "content": "b"}, {"role": "assistant", "content": "world"}]})";
 
 }  // namespace
 
 TEST_CASE_METHOD(Files, "every assistant turn and its end token is learned exactly once", "[train][data]") {
-  CHECK(first(kTalk) == "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n{hello<|im_end|>}\n<|im_start|>user\nb<|im_end|>\n<|im_start|>assistant\n{world<|im_end|>}\n");
+  CHECK(first(kTalk) ==
+        "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n{hello<|im_end|>}\n<|im_start|>user\nb<|im_end|>\n<|im_start|>assistant\n{"
+        "world<|im_end|>}\n");
   const Dataset d = load(kTalk);
   const Example& e = d.examples[0];
   std::int64_t ends = 0;
@@ -67,8 +71,10 @@ TEST_CASE_METHOD(Files, "special tokens in a message are text, never control tok
 }
 
 TEST_CASE_METHOD(Files, "an answer of weight 0, and answers given in the prompt, are not learned", "[train][data]") {
-  CHECK(says(first(R"({"messages": [{"role": "assistant", "content": "a", "weight": 0}, {"role": "assistant", "content": "b"}]})"), "assistant\na<|im_end|>\n<|im_start|>assistant\n{b<|im_end|>}"));
-  CHECK(says(first(R"({"prompt": [{"role": "assistant", "content": "a"}], "completion": [{"role": "assistant", "content": "b"}]})"), "assistant\na<|im_end|>\n<|im_start|>assistant\n{b<|im_end|>}"));
+  CHECK(says(first(R"({"messages": [{"role": "assistant", "content": "a", "weight": 0}, {"role": "assistant", "content": "b"}]})"),
+             "assistant\na<|im_end|>\n<|im_start|>assistant\n{b<|im_end|>}"));
+  CHECK(says(first(R"({"prompt": [{"role": "assistant", "content": "a"}], "completion": [{"role": "assistant", "content": "b"}]})"),
+             "assistant\na<|im_end|>\n<|im_start|>assistant\n{b<|im_end|>}"));
 }
 
 TEST_CASE_METHOD(Files, "text is learned whole and ends with EOS, which pad may share", "[train][data]") {
@@ -103,7 +109,8 @@ TEST_CASE_METHOD(Files, "a template that leaves the last answer open still teach
   const char* open =
       "{% for m in messages %}{{ '<' + m.role + '>' + m.content }}{% if not loop.last %}{{ eos_token }}{% endif %}{% endfor %}"
       "{% if add_generation_prompt %}<assistant>{% endif %}";
-  CHECK(first(kTalk, {}, small_text_side(open)) == "<user>a<|im_end|><assistant>{hello<|im_end|>}<user>b<|im_end|><assistant>{world<|im_end|>}");
+  CHECK(first(kTalk, {}, small_text_side(open)) ==
+        "<user>a<|im_end|><assistant>{hello<|im_end|>}<user>b<|im_end|><assistant>{world<|im_end|>}");
 }
 
 TEST_CASE_METHOD(Files, "alpaca rows go through the chat template, or have headings without one", "[train][data]") {
@@ -121,7 +128,8 @@ TEST_CASE_METHOD(Files, "token rows are taken as they are, within the vocabulary
 }
 
 TEST_CASE_METHOD(Files, "rows that are bad, cut, or lose what they teach are counted by line; strict refuses each", "[train][data]") {
-  const std::string good = R"({"prompt": "ab", "completion": "cd"})", cut = R"({"prompt": "ab", "completion": "cdefghijkl"})", lost = R"({"prompt": "abcdefghijkl", "completion": "m"})";
+  const std::string good = R"({"prompt": "ab", "completion": "cd"})", cut = R"({"prompt": "ab", "completion": "cdefghijkl"})",
+                    lost = R"({"prompt": "abcdefghijkl", "completion": "m"})";
   const Dataset d = load(good + "\n{\n\n" + cut + "\n" + lost + "\n", {.max_tokens = 6});
   CHECK(d.report.rows == 4);
   CHECK(d.examples.size() == 2);

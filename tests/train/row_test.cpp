@@ -46,7 +46,8 @@ TEST_CASE("alpaca and sharegpt become conversations", "[train][data]") {
   const Row a = read(R"({"instruction": "Add.", "input": "1 2", "output": "3"})");
   CHECK(a.messages.dump() == R"([{"role":"user","content":"Add.\n\n1 2"},{"role":"assistant","content":"3"}])");
   CHECK(read(R"({"instruction": "Say.", "input": "", "output": "x"})").messages[0]["content"] == "Say.");
-  const Row s = read(R"({"conversations": [{"from": "system", "value": "s"}, {"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}, {"from": "observation", "value": "t"}]})");
+  const Row s = read(
+      R"({"conversations": [{"from": "system", "value": "s"}, {"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}, {"from": "observation", "value": "t"}]})");
   CHECK(s.messages[0]["role"] == "system");
   CHECK(s.messages[2]["role"] == "assistant");
   CHECK(s.messages[3]["role"] == "tool");
@@ -82,7 +83,8 @@ TEST_CASE("messages that cannot be meant are named by their place", "[train][dat
 }
 
 TEST_CASE("prompt and completion are strings or conversations, of one kind", "[train][data]") {
-  const Row r = read(R"({"prompt": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "old"}, {"role": "user", "content": "r"}], "completion": [{"role": "assistant", "content": "new"}]})");
+  const Row r = read(
+      R"({"prompt": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "old"}, {"role": "user", "content": "r"}], "completion": [{"role": "assistant", "content": "new"}]})");
   CHECK(r.form == Row::Form::chat);
   CHECK(r.learned == std::vector<bool>{false, false, false, true});
   CHECK(refused(R"({"prompt": "q", "completion": []})", "one kind"));

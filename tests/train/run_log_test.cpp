@@ -57,9 +57,9 @@ TEST_CASE("an event record holds its step and values in TensorFlow's messages", 
   std::memcpy(&length, r.data(), 8);
   REQUIRE(r.size() == length + 16);
   const std::string data = r.substr(12, length);
-  CHECK(data.substr(0, 1) == "\x09");                              // wall_time, a double
-  CHECK(data.substr(9, 3) == std::string("\x10\xac\x02"));         // step 300
-  CHECK(data[12] == '\x2a');                                       // summary
+  CHECK(data.substr(0, 1) == "\x09");                       // wall_time, a double
+  CHECK(data.substr(9, 3) == std::string("\x10\xac\x02"));  // step 300
+  CHECK(data[12] == '\x2a');                                // summary
   const std::size_t tag = data.find("train/loss");
   REQUIRE(tag != std::string::npos);
   float value = 0;

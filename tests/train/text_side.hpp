@@ -5,13 +5,10 @@
 #include <string>
 
 #include "hanzo/train/dataset.hpp"
+#include "tests/model/tiny_chat.hpp"
 #include "tests/text/synthetic.hpp"
 
 namespace hz::test {
-
-inline constexpr const char* kChatMl =
-    "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 
 // Metadata of the small vocabulary: EOS <|im_end|>; pad is the same token. bos: <|im_start|> goes before every text.
 inline io::Metadata small_text(bool bos = false) {
@@ -29,8 +26,6 @@ inline train::TextSide small_text_side(const char* chat = kChatMl, bool bos = fa
   return train::TextSide::from_gguf(m);
 }
 
-inline void put_text(const std::filesystem::path& file, const std::string& bytes) {
-  std::ofstream(file, std::ios::binary) << bytes;
-}
+inline void put_text(const std::filesystem::path& file, const std::string& bytes) { std::ofstream(file, std::ios::binary) << bytes; }
 
 }  // namespace hz::test

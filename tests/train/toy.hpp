@@ -30,11 +30,13 @@ class Toy : public train::Objective {
         dw.data<float>()[l] -= 1;
         n += 1;
       }
-    for (std::int64_t i = 0; i < kVocab; ++i) dw.data<float>()[i] += static_cast<float>(n * std::exp(static_cast<double>(w[static_cast<std::size_t>(i)])) / z);
+    for (std::int64_t i = 0; i < kVocab; ++i)
+      dw.data<float>()[i] += static_cast<float>(n * std::exp(static_cast<double>(w[static_cast<std::size_t>(i)])) / z);
     y.data<float>()[0] = static_cast<float>(sum);
     if (Tape* tape = autograd::recording({w_.id()})) {
       if (dropout_)
-        for (std::int64_t i = 0; i < kVocab; ++i) dw.data<float>()[i] *= uniform(tape->options().seed.value, 1, static_cast<std::uint64_t>(i)) < 0.3f ? 0.0f : 1.4f;
+        for (std::int64_t i = 0; i < kVocab; ++i)
+          dw.data<float>()[i] *= uniform(tape->options().seed.value, 1, static_cast<std::uint64_t>(i)) < 0.3f ? 0.0f : 1.4f;
       autograd::record(tape, "toy", {w_.id()}, y, [dw](Backward& g) { g.give(0, dw); });
     }
     return y;

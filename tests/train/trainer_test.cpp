@@ -40,7 +40,8 @@ struct Ran {
   Tensor w;
   TrainResult result;
 };
-Ran run(const std::filesystem::path& folder, const TrainOptions& o, bool resume = false, bool dropout = true, const std::vector<Example>& eval = {}) {
+Ran run(const std::filesystem::path& folder, const TrainOptions& o, bool resume = false, bool dropout = true,
+        const std::vector<Example>& eval = {}) {
   static const auto examples = toy_examples(23);
   Toy toy(dropout);
   Trainer trainer(toy, examples, eval, o, folder);
@@ -60,7 +61,8 @@ double loss_after(std::int64_t micro, std::int64_t accumulate) {
 TEST_CASE("accumulation is normalised by the trained tokens of the whole step", "[train]") {
   const TempDir dir, other, third;
   std::vector<Tensor> w;
-  for (const auto& [micro, accumulate, d] : {std::tuple{1, 8, &dir}, std::tuple{8, 1, &other}, std::tuple{2, 4, &third}}) w.push_back(run(d->path(), small(micro, accumulate), false, false).w);
+  for (const auto& [micro, accumulate, d] : {std::tuple{1, 8, &dir}, std::tuple{8, 1, &other}, std::tuple{2, 4, &third}})
+    w.push_back(run(d->path(), small(micro, accumulate), false, false).w);
   for (std::int64_t i = 0; i < Toy::kVocab; ++i)
     for (const Tensor& other_w : w) CHECK(other_w.data<float>()[i] == Approx(w[0].data<float>()[i]).margin(2e-6));
   CHECK(loss_after(1, 8) == Approx(loss_after(8, 1)).epsilon(1e-6));
@@ -108,7 +110,9 @@ TEST_CASE("a run that is stopped anywhere and resumed ends in the same bits, ami
       Toy toy(true);
       std::stop_source stop;
       calls = 0;
-      toy.before = [&] { if (++calls == stop_at) stop.request_stop(); };
+      toy.before = [&] {
+        if (++calls == stop_at) stop.request_stop();
+      };
       Trainer trainer(toy, examples, eval, small(), dir.path());
       ended = !trainer.run(true, {}, stop.get_token()).interrupted;
       w = toy.w().clone();

@@ -12,9 +12,9 @@
 namespace hz::io {
 
 struct RowText {
-  std::int64_t line = 0;   // of the file, from 1: where the row begins
-  std::string_view text;   // valid until the next call; without the line's end and a byte order mark
-  bool too_long = false;   // longer than the limit: `text` is its beginning, and the rest was passed over
+  std::int64_t line = 0;  // of the file, from 1: where the row begins
+  std::string_view text;  // valid until the next call; without the line's end and a byte order mark
+  bool too_long = false;  // longer than the limit: `text` is its beginning, and the rest was passed over
 };
 
 class RowReader {
@@ -23,7 +23,8 @@ class RowReader {
   // automatic: array when the first character is '[', else lines.
   enum class Layout { automatic, lines, array };
   // Throws Error(io), or bad_file for what no text begins with (gzip, zip, UTF-16).
-  explicit RowReader(const std::filesystem::path& file, Layout layout = Layout::automatic, std::size_t max_row_bytes = std::size_t{64} << 20);
+  explicit RowReader(const std::filesystem::path& file, Layout layout = Layout::automatic,
+                     std::size_t max_row_bytes = std::size_t{64} << 20);
   ~RowReader();
   RowReader(RowReader&&) noexcept;
   RowReader& operator=(RowReader&&) noexcept;

@@ -34,7 +34,7 @@ double clip_factor(double norm, double max_norm);
 struct StepOptions {
   std::optional<double> lr = {};  // of this step, from a schedule; else the optimizer's
   double scale = 1.0;
-  int threads = 0;                  // 0: default_threads()
+  int threads = 0;  // 0: default_threads()
 };
 
 // The frame of every optimizer: float32 master copies of parameters that are not F32, float32 state, and the refusal
@@ -66,14 +66,15 @@ class Optimizer {
 
  protected:
   struct Slot {
-    Tensor master;                 // F32; the parameter itself where that is F32
-    std::vector<Tensor> moments;   // F32, zeros at first
-    Tensor updates;                // I64 [1]: steps in which it had a gradient
+    Tensor master;                // F32; the parameter itself where that is F32
+    std::vector<Tensor> moments;  // F32, zeros at first
+    Tensor updates;               // I64 [1]: steps in which it had a gradient
     double lr_scale = 1.0, weight_decay = 0.0;
   };
   Optimizer(std::vector<Group> groups, double lr, double weight_decay, std::vector<std::string> moments);
   // Elements [begin, end) of one parameter: p, g and the slot's moments are all F32. `t` counts this update, from 1.
-  virtual void update(const Slot& slot, std::int64_t t, double lr, float scale, const float* g, std::int64_t begin, std::int64_t end) const = 0;
+  virtual void update(const Slot& slot, std::int64_t t, double lr, float scale, const float* g, std::int64_t begin,
+                      std::int64_t end) const = 0;
 
  private:
   static void copy_state(const std::string& name, const Tensor* from, Tensor& to);
@@ -97,7 +98,8 @@ class AdamW : public Optimizer {
   explicit AdamW(std::vector<Var> parameters, const AdamWOptions& options = {});
 
  private:
-  void update(const Slot& slot, std::int64_t t, double lr, float scale, const float* g, std::int64_t begin, std::int64_t end) const override;
+  void update(const Slot& slot, std::int64_t t, double lr, float scale, const float* g, std::int64_t begin,
+              std::int64_t end) const override;
   AdamWOptions options_;
 };
 
@@ -113,7 +115,8 @@ class Sgd : public Optimizer {
   explicit Sgd(std::vector<Var> parameters, const SgdOptions& options = {});
 
  private:
-  void update(const Slot& slot, std::int64_t t, double lr, float scale, const float* g, std::int64_t begin, std::int64_t end) const override;
+  void update(const Slot& slot, std::int64_t t, double lr, float scale, const float* g, std::int64_t begin,
+              std::int64_t end) const override;
   SgdOptions options_;
 };
 

@@ -14,12 +14,12 @@ std::string_view name_of(ScheduleKind kind);
 
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::cosine;
-  std::int64_t total = 0;     // steps of the whole run
-  double warmup = 0;          // steps; below 1: that share of `total`, rounded up
-  double min_ratio = 0;       // the least share of the rate (cosine, wsd)
-  std::int64_t decay = 0;     // wsd: steps of the last phase; 0: a tenth of the total, rounded up
+  std::int64_t total = 0;                 // steps of the whole run
+  double warmup = 0;                      // steps; below 1: that share of `total`, rounded up
+  double min_ratio = 0;                   // the least share of the rate (cosine, wsd)
+  std::int64_t decay = 0;                 // wsd: steps of the last phase; 0: a tenth of the total, rounded up
   DecayShape shape = DecayShape::cosine;  // wsd
-  std::int64_t timescale = 0;  // inverse_sqrt; 0: the warm-up, or 10,000 without one
+  std::int64_t timescale = 0;             // inverse_sqrt; 0: the warm-up, or 10,000 without one
 };
 
 class Schedule {

@@ -21,7 +21,7 @@ class VarMap {
 
   // A value under a name; F32, F16 or BF16. Throws usage for a name taken or empty.
   void add(std::string name, const Tensor& value);
-  void add(const Var& v);  // under its own name
+  void add(const Var& v);                           // under its own name
   const Tensor* find(std::string_view name) const;  // null when there is none
   std::size_t size() const { return values_.size(); }
   std::vector<Var> parameters() const;  // in the order of names

@@ -13,12 +13,12 @@ namespace hz::train {
 
 // Where a run stands. Random numbers and the order of the data are functions of seed, step and micro-batch alone.
 struct RunState {
-  std::int64_t step = 0;    // optimizer steps done, refused ones included
-  std::int64_t micro = 0;   // micro-batches done of the next step
+  std::int64_t step = 0;                  // optimizer steps done, refused ones included
+  std::int64_t micro = 0;                 // micro-batches done of the next step
   std::int64_t updates = 0, skipped = 0;  // of the optimizer
-  double loss_sum = 0;      // of those micro-batches
+  double loss_sum = 0;                    // of those micro-batches
   double elapsed_s = 0;
-  double best_loss = 0;     // lowest evaluation; of step best_step, -1: none yet
+  double best_loss = 0;  // lowest evaluation; of step best_step, -1: none yet
   std::int64_t best_step = -1;
   std::int64_t stale = 0;   // evaluations since
   std::int64_t tokens = 0;  // seen so far

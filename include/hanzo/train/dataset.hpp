@@ -35,7 +35,7 @@ constexpr std::int32_t kIgnore = -100;  // the label of a token that is not trai
 // token never is.
 struct Example {
   std::vector<std::int32_t> ids, labels;
-  std::int64_t line = 0;  // of its row
+  std::int64_t line = 0;         // of its row
   std::int64_t trained() const;  // tokens that are learned
 };
 
@@ -60,11 +60,11 @@ struct RowProblems {
   void add(std::int64_t line, std::string what);
 };
 struct DataReport {
-  std::int64_t rows = 0;      // of the file
+  std::int64_t rows = 0;  // of the file
   std::int64_t tokens = 0, trained_tokens = 0;
-  RowProblems bad;            // not readable as a row of this format, or refused by the chat template
-  RowProblems untrained;      // nothing of them would be learned: left out
-  RowProblems truncated;      // used, without what lies beyond max_tokens
+  RowProblems bad;        // not readable as a row of this format, or refused by the chat template
+  RowProblems untrained;  // nothing of them would be learned: left out
+  RowProblems truncated;  // used, without what lies beyond max_tokens
 };
 
 struct Dataset {

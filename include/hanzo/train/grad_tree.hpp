@@ -19,7 +19,7 @@ class GradTree {
  public:
   explicit GradTree(std::vector<Var> variables) : variables_(std::move(variables)) {}
 
-  void add(const GradStore& leaf);      // the next leaf
+  void add(const GradStore& leaf);  // the next leaf
   std::int64_t leaves() const { return leaves_; }
   // The sum of all leaves so far, one tensor per variable (undefined where none got a gradient); empties the tree.
   std::vector<Tensor> finish();

@@ -11,13 +11,13 @@ namespace hz::train {
 
 // After an optimizer step, or after an evaluation (then eval_loss is set and the rest of the step's numbers stay 0).
 struct MetricRow {
-  std::int64_t step = 0;       // steps done
-  double epoch = 0;            // passes over the data, with their fraction
-  double loss = 0;             // mean over the step's trained tokens
+  std::int64_t step = 0;  // steps done
+  double epoch = 0;       // passes over the data, with their fraction
+  double loss = 0;        // mean over the step's trained tokens
   double lr = 0, grad_norm = 0;
   double tokens_per_s = 0, elapsed_s = 0;
   std::int64_t tokens = 0, trained_tokens = 0;  // of the step
-  std::int64_t skipped = 0;    // steps so far whose gradients were not finite
+  std::int64_t skipped = 0;                     // steps so far whose gradients were not finite
   std::optional<double> eval_loss = {};
 };
 

@@ -49,32 +49,32 @@ struct TrainOptions {
   // result: two runs that differ in one of these are two runs
   double lr = 2e-4, weight_decay = 0.0, lora_plus = 1.0;  // lora_plus: how much faster B learns
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
-  double clip = 1.0;              // of the gradient's norm; 0: none
+  double clip = 1.0;  // of the gradient's norm; 0: none
   optim::ScheduleKind schedule = optim::ScheduleKind::cosine;
-  double warmup = 0.03;           // steps, or below 1 a share of them
+  double warmup = 0.03;  // steps, or below 1 a share of them
   double min_lr_ratio = 0.0;
   std::int64_t epochs = 1;
-  std::int64_t steps = 0;         // in place of epochs when positive
+  std::int64_t steps = 0;  // in place of epochs when positive
   std::int64_t micro_batch = 1, accumulate = 1;
   bool packing = false;
   std::int64_t max_tokens = 1024;  // of a packed unit
   std::uint64_t seed = 0;
-  std::int64_t eval_every = 0;    // steps; 0: after each epoch
-  std::int64_t early_stop = 0;    // evaluations without a lower loss that end the run; 0: never
-  bool keep_best = false;         // end with the parameters of the lowest evaluation
+  std::int64_t eval_every = 0;  // steps; 0: after each epoch
+  std::int64_t early_stop = 0;  // evaluations without a lower loss that end the run; 0: never
+  bool keep_best = false;       // end with the parameters of the lowest evaluation
   // no result: these may change between a run and its resumption
   std::int64_t checkpoint_every = 0;  // steps; 0: at the end of each epoch
-  std::int64_t keep = 2;          // checkpoints
+  std::int64_t keep = 2;              // checkpoints
   int threads = 0;
 };
 
 // After each optimizer step and evaluation.
 struct Progressed {
   MetricRow row;
-  std::int64_t total = 0;      // steps of the run
-  double smoothed = 0;         // running mean of the loss
+  std::int64_t total = 0;  // steps of the run
+  double smoothed = 0;     // running mean of the loss
   double eta_s = 0;
-  std::uint64_t memory = 0;    // bytes resident
+  std::uint64_t memory = 0;  // bytes resident
 };
 
 struct TrainResult {
@@ -88,7 +88,8 @@ struct TrainResult {
 class Trainer {
  public:
   // folder: where checkpoints, metrics and picture go. The examples must outlive the trainer.
-  Trainer(Objective& objective, std::span<const Example> train, std::span<const Example> eval, const TrainOptions& options, std::filesystem::path folder, Peers* peers = nullptr);
+  Trainer(Objective& objective, std::span<const Example> train, std::span<const Example> eval, const TrainOptions& options,
+          std::filesystem::path folder, Peers* peers = nullptr);
 
   // Goes on from the furthest checkpoint when `resume`, else from the start, to the end; or until `stop`, after a checkpoint.
   TrainResult run(bool resume, const std::function<void(const Progressed&)>& report = {}, std::stop_token stop = {});

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Supervised fine-tuning: a model, a data file and a folder for the result, from start to adapter.
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "hanzo/model/adapter.hpp"
+#include "hanzo/train/trainer.hpp"
+
+namespace hz::train {
+
+// The sum of -log p over the trained tokens. Documents are sequences of their own; logits exist for 64 rows at a time.
+class SftObjective : public Objective {
+ public:
+  // model: with the adapter attached whose parameters are trained.
+  SftObjective(Model model, std::vector<Var> parameters, int threads = 0)
+      : model_(std::move(model)), parameters_(std::move(parameters)), threads_(threads) {}
+  Tensor loss(std::span<const Example* const> documents, std::stop_token stop) override;
+  std::vector<Var> parameters() const override { return parameters_; }
+  const Model& model() const { return model_; }
+
+ private:
+  Model model_;
+  std::vector<Var> parameters_;
+  int threads_;
+};
+
+struct SftOptions {
+  std::filesystem::path model, data, eval, out;  // eval: another file, or empty
+  double eval_split = 0;                         // or a share of the data's rows, drawn by the seed
+  nn::LoraOptions adapter;
+  TrainOptions train;
+  DataOptions rows;  // max_tokens also bounds packed units
+  LoadOptions load;
+  bool resume = false;
+};
+
+// What the caller hears. All may be empty.
+struct SftReport {
+  std::function<void(const std::string&)> note;
+  std::function<void(const std::string& what, const DataReport&)> data;
+  std::function<void(const Progressed&)> step;
+  Progress progress;  // loading; its stop token ends the training too
+};
+
+struct SftResult {
+  TrainResult train;
+  bool finished_before = false;  // --resume on a finished run: nothing was done
+  std::int64_t parameters = 0;
+  std::string adapter_sha256;  // of adapter_model.safetensors; empty when interrupted
+};
+
+// OUT gets: run.json (configuration, seeds, hashes of base, data and adapter), metrics.jsonl, TensorBoard events, loss.svg,
+// checkpoints/, and at the end adapter_model.safetensors with adapter_config.json. A run of the same options gives the same
+// adapter, byte by byte, on any number of threads and however often it was stopped. Throws usage for a folder that is not
+// empty without `resume`, and naming the option where a resumed run differs from what began.
+SftResult sft(const SftOptions& options, const SftReport& report = {}, Peers* peers = nullptr);
+
+// The data of a run: examples to train on and to evaluate with.
+struct SftData {
+  Dataset train;
+  std::vector<Example> eval;
+  std::string eval_sha256;  // of another file
+};
+SftData load_sft_data(const SftOptions& options, const TextSide& text, const SftReport& report = {});
+
+}  // namespace hz::train

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// RunFolder: OUT and its run.json, by which a resumed run is known to be the same one.
+#pragma once
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace hz::train {
+
+class RunFolder {
+ public:
+  using Json = nlohmann::ordered_json;
+  enum class State { fresh, begun, finished };
+
+  // Makes OUT, or goes on with it when `resume`. config: one entry per option that decides the result, under the option's
+  // name. Throws Error(usage): not empty without resume, not a run's folder, or naming the first option that differs, or in use by
+  // another process.
+  RunFolder(std::filesystem::path folder, const Json& config, bool resume);
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+
+  State state() const { return state_; }
+  // What the run is made of: entries of run.json that must be the same when it is resumed ("base", "data", ...).
+  void identify(const std::string& key, const Json& value);
+  void finish(const Json& result);  // marks the run finished
+
+ private:
+  void lock();
+  void write() const;
+  std::filesystem::path folder_;
+  int lock_ = -1;  // of the folder, held while this lives; the system lets it go with the process
+  Json run_;
+  State state_ = State::fresh;
+};
+
+}  // namespace hz::train
