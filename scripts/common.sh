@@ -3,7 +3,7 @@
 # Sourced by the scripts: packages, builds, the model cache. Everything it says goes to stderr.
 
 build_packages="g++ meson ninja-build pkg-config git ccache python3 python3-pip ca-certificates
-  libfmt-dev libcli11-dev nlohmann-json3-dev libpcre2-dev libutf8proc-dev libssl-dev libedit-dev liblzma-dev"
+  libfmt-dev libcli11-dev nlohmann-json3-dev libpcre2-dev libutf8proc-dev libssl-dev libedit-dev liblzma-dev libtomlplusplus-dev"
 test_packages="catch2 cmake make binutils libvalijson-dev"
 full_packages="clang clang-tidy clang-tools llvm util-linux"
 model_cache=${XDG_CACHE_HOME:-$HOME/.cache}/hanzo

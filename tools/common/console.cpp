@@ -121,6 +121,12 @@ void Console::detail(std::string_view line) {
   if (options_.verbose && !options_.quiet) say("", "", line);
 }
 
+void Console::status(std::string_view line) {
+  if (options_.quiet) return;
+  const std::lock_guard lock(mutex_);
+  meter_->status(printable(line));
+}
+
 void Console::warn(std::string_view line) { say("warning: ", "1;33", line); }
 
 void Console::error(const Error& error) {

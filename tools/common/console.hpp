@@ -49,6 +49,7 @@ class Console {
   // Lines for people, to stderr; control characters are shown as \x1b and the like.
   void note(std::string_view line);    // not with --quiet
   void detail(std::string_view line);  // only with --verbose
+  void status(std::string_view line);  // not with --quiet; on a terminal the next one takes its place
   void warn(std::string_view line);    // "warning: ..."
   void error(const Error& error);      // "error: what", "  in: where", "  try: hint"
 

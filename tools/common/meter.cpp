@@ -59,6 +59,12 @@ void Meter::show(double now) {
   spoken_ = true;
 }
 
+void Meter::status(std::string_view line) {
+  if (!stage_.empty()) finish();
+  write_(terminal_ ? "\r" + std::string(line) + "\x1b[K" : std::string(line) + "\n");
+  drawn_ = terminal_;
+}
+
 void Meter::clear() {
   if (drawn_) write_("\r\x1b[K");
   drawn_ = false;

@@ -15,6 +15,8 @@ class Meter {
 
   // A report of hz::Progress; a new stage, or fewer done than before, begins anew. Not thread-safe.
   void report(std::string_view stage, std::uint64_t done, std::uint64_t total);
+  // A line of another's making: rewritten on a terminal, a plain line elsewhere.
+  void status(std::string_view line);
   // Removes the line being rewritten, so that other text can stand there; the next report draws it again.
   void clear();
   // Ends the stage: what was shown stays as a finished line.

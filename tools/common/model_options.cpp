@@ -50,9 +50,8 @@ ModelArgs::ModelArgs(CLI::App& app) {
   app.add_option("--pre", pre, "pre-tokenizer to use in place of the file's (--info shows that)")->check(CLI::Validator(unknown_pre, "NAME", "pre"))->type_name("NAME");
 }
 
-Model load_model(const ModelArgs& args, Console& console) {
+LoadOptions load_options(const ModelArgs& args, Console& console) {
   if (args.file.empty()) throw Error(ErrorKind::usage, "no model given", "", "name a GGUF file with -m");
-  const auto begin = std::chrono::steady_clock::now();
   LoadOptions options;
   options.device = args.device;
   options.threads = args.threads;
@@ -63,6 +62,12 @@ Model load_model(const ModelArgs& args, Console& console) {
   options.context = args.context;
   options.read_mode = args.no_mmap ? io::ReadMode::read : io::ReadMode::map;
   options.progress = console.progress();
+  return options;
+}
+
+Model load_model(const ModelArgs& args, Console& console) {
+  const LoadOptions options = load_options(args, console);
+  const auto begin = std::chrono::steady_clock::now();
   Model model = Model::load(args.file, options);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   console.note(fmt::format("loaded {} ({}) in {:.2f} s on {}: {}", args.file, bytes_text(static_cast<double>(model.file().total_bytes())), seconds, model.backend().name(),

@@ -20,7 +20,9 @@ struct ModelArgs {
 
 // "f16", "f32", "q8_0"
 KvKind kv_kind(const std::string& name);
-// Loads args.file, showing progress. Environment: HANZO_ISA forces an instruction set.
+// What Model::load takes. Throws usage when no file is named. Environment: HANZO_ISA forces an instruction set.
+LoadOptions load_options(const ModelArgs& args, Console& console);
+// Loads args.file, showing progress.
 Model load_model(const ModelArgs& args, Console& console);
 
 }  // namespace hz::tools

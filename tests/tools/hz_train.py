@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hz-train as a program, on a tiny chat model: data shown as trained, runs, Ctrl-C, kill -9, resuming, configuration."""
+import hashlib
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "design"))
+import checks  # noqa: E402
+
+TOOL, MAKE_MODEL = sys.argv[1:3]
+KILLS = int(os.environ.get("HANZO_KILLS", "12"))
+result = checks.Checks()
+
+
+def check(name, condition, shown=""):
+    result.case(name, [] if condition else [str(shown)[:3000]])
+
+
+def run(*args):
+    return subprocess.run([TOOL, *map(str, args)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+
+
+def talk(i):
+    return {"messages": [{"role": "user", "content": f"hello {i % 5}"}, {"role": "assistant", "content": f"world {i % 5}"}]}
+
+
+def adapter(folder):
+    return [hashlib.sha256((folder / n).read_bytes()).hexdigest() for n in ("adapter_model.safetensors", "adapter_config.json")]
+
+
+with tempfile.TemporaryDirectory() as name:
+    home = pathlib.Path(name)
+    model, data = home / "m.gguf", home / "d.jsonl"
+    subprocess.run([MAKE_MODEL, model], check=True)
+    data.write_text("".join(json.dumps(talk(i)) + "\n" for i in range(20)))
+    common = ["-m", model, "--data", data, "--rank", 4, "--lr", "0.01", "--epochs", 6, "--accumulate", 2, "--micro-batch", 2, "--ctx", 64, "--seed", 3, "--dropout", "0.1"]
+
+    # data
+    r = run("inspect", "-m", model, "--data", data)
+    check("inspect marks what is trained", "<|im_start|>assistant\n[[world 0<|im_end|>]]" in r.stdout and r.returncode == 0, r)
+    r = run("inspect", "-m", model, "--data", data, "--json", "-n", 1)
+    lines = [json.loads(x) for x in r.stdout.splitlines()]
+    check("inspect as JSON", lines[0]["parts"][1]["text"] == "world 0<|im_end|>" and lines[1]["rows"] == 20 and lines[1]["format"] == "messages", r)
+    bad = home / "bad.jsonl"
+    bad.write_bytes(b'{"text": "hello"}\n{"text": 5}\n\n{"text": "hel\xff"}\n')
+    r = run("inspect", "-m", model, "--data", bad)
+    check("bad rows are told by line", "line 2: " in r.stderr and "line 4: " in r.stderr and r.returncode == 0, r)
+    r = run("inspect", "-m", model, "--data", bad, "--strict")
+    check("--strict refuses the first with exit code 3", r.returncode == 3 and "bad.jsonl, line 2" in r.stderr, r)
+
+    # usage
+    check("no data", run("sft", "-m", model, "-o", home / "x").returncode == 2)
+    check("no folder", "-o" in run("sft", "-m", model, "--data", data).stderr)
+    r = run("sft", *common, "-o", home / "x", "--schedule", "cosin")
+    check("a mistyped schedule", r.returncode == 2 and "did you mean cosine" in r.stderr, r)
+    r = run("sft", *common, "-o", home / "x", "--targets", "attn_qq")
+    check("a target that no layer has", r.returncode == 2, r)
+    check("data that is not there", run("sft", "-m", model, "--data", home / "none.jsonl", "-o", home / "x2").returncode == 3)
+
+    # a run
+    r = run("sft", *common, "-o", home / "whole", "--json", "--eval-split", "0.2")
+    last = json.loads(r.stdout.splitlines()[-1]) if r.stdout else {}
+    check("a run learns and says what it did", r.returncode == 0 and last.get("finished") and last["last_loss"] < last["first_loss"], r)
+    r = run("sft", *common, "-o", home / "a")
+    check("a run without --json keeps stdout empty", r.returncode == 0 and r.stdout == "" and "loss" in r.stderr, r)
+    metrics = [json.loads(x) for x in (home / "a/metrics.jsonl").read_text().splitlines()]
+    check("metrics have every step", [m["step"] for m in metrics] == list(range(1, 31)) and {"loss", "lr", "grad_norm", "tokens_per_s"} <= set(metrics[0]), metrics[:2])
+    check("the rate begins at the warm-up and ends low", metrics[0]["lr"] == 0 and metrics[-1]["lr"] < metrics[5]["lr"], metrics[0])
+    r = run("sft", *common, "-o", home / "a")
+    check("a folder that is not empty is refused", r.returncode == 2 and "--resume" in r.stderr, r)
+    r = run("sft", *common, "-o", home / "a", "--resume")
+    check("a finished run says so and exits 0", r.returncode == 0 and "finished" in r.stderr, r)
+    r = run("sft", *common, "-o", home / "a", "--resume", "--clip", "0.5")
+    check("a difference is refused by name", r.returncode == 2 and "--clip" in r.stderr, r)
+
+    # configuration
+    config = home / "run.toml"
+    config.write_text(f'model = "{model}"\ndata = "{data}"\nrank = 4\nlr = 0.5\nepochs = 6\naccumulate = 2\nmicro_batch = 2\nctx = 64\nseed = 3\ndropout = 0.1\n')
+    r = run("sft", "--config", config, "--lr", "0.01", "-o", home / "c")
+    check("a TOML file gives options, flags win", r.returncode == 0 and adapter(home / "c") == adapter(home / "a"), r)
+    config.write_text("rnak = 4\n")
+    r = run("sft", "--config", config, "-o", home / "c2")
+    check("a name that is no option", r.returncode == 2 and "rank" in r.stderr and "line 1" in r.stderr, r)
+    config.write_text("rank = \n")
+    check("no valid TOML", run("sft", "--config", config, "-o", home / "c2").returncode == 3)
+
+    # Ctrl-C
+    slow = ["-t", 1, "--checkpoint-every", 3]
+    process = subprocess.Popen([TOOL, *map(str, ["sft", *common, *slow, "-o", home / "stop", "--json"])], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for line in process.stdout:
+        if json.loads(line).get("step", 0) >= 4:
+            process.send_signal(signal.SIGINT)
+            break
+    _, err = process.communicate(timeout=120)
+    check("Ctrl-C saves a checkpoint and exits 130", process.returncode == 130 and "--resume" in err and any((home / "stop/checkpoints").iterdir()), err)
+    r = run("sft", *common, "-o", home / "stop", "--resume")
+    check("what was stopped ends in the same bytes", r.returncode == 0 and adapter(home / "stop") == adapter(home / "a"), r)
+
+    # kill -9
+    random.seed(1)
+    kills = ends = wrong = 0
+    folder = home / "kill0"
+    while kills < KILLS:
+        process = subprocess.Popen([TOOL, *map(str, ["sft", *common, "--checkpoint-every", 2, "-t", 1 + kills % 2, "-o", folder, "--resume"])], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        time.sleep(random.uniform(0.0, 0.5))
+        process.kill()
+        err = process.communicate(timeout=60)[1]
+        if process.returncode == -signal.SIGKILL:
+            kills += 1
+            continue
+        if process.returncode != 0:
+            wrong += 1
+            check("a run after kill -9 goes on", False, err)
+            break
+        ends += 1
+        wrong += adapter(folder) != adapter(home / "a")
+        folder = home / f"kill{ends}"
+    r = run("sft", *common, "-o", folder, "--resume")
+    check(f"after {kills} times kill -9 every run ends in the same bytes", r.returncode == 0 and wrong == 0 and adapter(folder) == adapter(home / "a"), r)
+
+    # adapters
+    r = run("eval", "-m", model, "--data", data, "--ctx", 64, "--json")
+    base = json.loads(r.stdout)["loss"] if r.stdout else 0
+    r = run("eval", "-m", model, "--data", data, "--ctx", 64, "--lora", home / "a", "--json")
+    check("eval measures base and adapter", r.returncode == 0 and json.loads(r.stdout)["loss"] < 0.8 * base, r)
+    r = run("export", "-m", model, "--lora", home / "a", "-o", home / "a.gguf")
+    check("export to GGUF", r.returncode == 0 and (home / "a.gguf").exists(), r)
+    r = run("export", "-m", model, "--lora", home / "a.gguf", "-o", home / "peft")
+    check("and back to a PEFT folder", r.returncode == 0 and (home / "peft/adapter_config.json").exists(), r)
+    r = run("diff", "-m", model, home / "a", home / "peft", "--json")
+    check("the same change", json.loads(r.stdout)["relative"] < 1e-6, r)
+    check("diff of one adapter with itself", run("diff", "-m", model, home / "a", home / "c").returncode == 0)
+    check("diff of two adapters exits with 5", run("diff", "-m", model, home / "a", home / "whole").returncode == 5)
+    r = run("merge", "-m", model, "--lora", home / "a", "-o", home / "merged.gguf", "--json", "--force")
+    check("merge tells what survives", r.returncode == 0 and 0 < json.loads(r.stdout)["survival"] <= 1, r)
+    r = run("merge", "-m", model, "--lora", home / "a", "-o", home / "merged2.gguf", "--least", "1")
+    check("and refuses below the limit", r.returncode == 1 and "survive" in r.stderr and not (home / "merged2.gguf").exists(), r)
+
+    # plan
+    r = run("plan", *common, "--json")
+    plan = json.loads(r.stdout) if r.stdout else {}
+    check("plan", r.returncode == 0 and plan["steps"] == 30 and plan["seconds"] > 0 and plan["memory"] > 1e6, r)
+
+result.finish()

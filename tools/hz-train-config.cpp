@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options from a TOML file.
+#include <fmt/format.h>
+
+#include <toml++/toml.h>
+#include <algorithm>
+#include <fstream>
+#include <hanzo/core/near_names.hpp>
+#include <sstream>
+
+#include "tools/common/prompt.hpp"
+#include "tools/hz-train.hpp"
+
+namespace hz::tools {
+namespace {
+
+std::string place(const std::string& file, const toml::node& node) { return fmt::format("{}, line {}", file, node.source().begin.line); }
+
+// A value as the command line would give it.
+std::string text_of(const toml::node& node, const std::string& name, const std::string& file) {
+  if (const auto s = node.value<std::string>()) return *s;
+  if (const auto* b = node.as_boolean()) return b->get() ? "true" : "false";
+  if (const auto* i = node.as_integer()) return std::to_string(i->get());
+  if (const auto* f = node.as_floating_point()) return fmt::format("{}", f->get());
+  throw Error(ErrorKind::bad_file, name + " is neither text nor number nor true or false", place(file, node));
+}
+
+void apply(CLI::App& app, std::string name, const toml::node& node, const std::string& file) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  CLI::Option* option = app.get_option_no_throw("--" + name);
+  if (option == nullptr || name == "config" || name == "help") {
+    std::vector<std::string> names;
+    for (const CLI::Option* o : app.get_options()) names.insert(names.end(), o->get_lnames().begin(), o->get_lnames().end());
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    const std::string_view near = meant(name, views);
+    throw Error(ErrorKind::usage, fmt::format("{} is no option of {}", name, app.get_name()), place(file, node),
+                near.empty() ? "names are those of the flags" : std::string(near));
+  }
+  if (option->count() > 0) return;  // the command line wins
+  try {
+    if (const toml::array* list = node.as_array())
+      for (const toml::node& e : *list) option->add_result(text_of(e, name, file));
+    else option->add_result(text_of(node, name, file));
+    option->run_callback();
+  } catch (const CLI::Error& e) {
+    throw Error(ErrorKind::usage, e.what(), place(file, node));
+  }
+}
+
+}  // namespace
+
+void apply_config(CLI::App& app, const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw Error(ErrorKind::io, "cannot read the configuration", file, "check the path");
+  std::stringstream text;
+  text << in.rdbuf();
+  try {
+    const toml::table table = toml::parse(text.str(), file);
+    for (const auto& [key, node] : table) apply(app, std::string(key.str()), node, file);
+  } catch (const toml::parse_error& e) {
+    throw Error(ErrorKind::bad_file, std::string("no valid TOML: ") + std::string(e.description()),
+                fmt::format("{}, line {}", file, e.source().begin.line));
+  }
+}
+
+}  // namespace hz::tools
