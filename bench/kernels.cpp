@@ -39,6 +39,18 @@ void product(benchmark::State& state, WType type, std::int64_t rows, std::int64_
   state.counters["GB/s"] = benchmark::Counter(static_cast<double>(w.nbytes()) * static_cast<double>(state.iterations()) / 1e9, benchmark::Counter::kIsRate);
 }
 
+// dX [tokens, cols] = dY * W on the way back.
+void input_grad(benchmark::State& state, WType type, std::int64_t rows, std::int64_t cols, std::int64_t tokens, bool pack) {
+  const auto backend = make_backend("cpu", {.threads = 1, .isa = isa(), .pack = pack});
+  const QTensor w = test::random_weights(type, {rows, cols}, 1);
+  const Tensor dy = test::random_tensor({tokens, rows}, 2);
+  Tensor dx = Tensor::empty({tokens, cols});
+  const InputGradJob job{.w = &w, .dy = &dy};
+  backend->linear_input_grad({&job, 1}, dx);
+  for (auto _ : state) backend->linear_input_grad({&job, 1}, dx);
+  report(state, static_cast<double>(rows * cols * tokens));
+}
+
 // Causal attention of `tokens` new positions after `depth` old ones; counts the visible multiply-adds.
 void attention(benchmark::State& state, KvKind kind, int heads, int kv_heads, int dim, std::int64_t depth, std::int64_t tokens) {
   const auto backend = make_backend("cpu", {.threads = 1, .isa = isa()});
@@ -83,6 +95,10 @@ int main(int argc, char** argv) {
       benchmark::RegisterBenchmark((std::string(f.name) + "/1536x768/" + std::to_string(tokens)).c_str(), product, f.type, std::int64_t{1536}, std::int64_t{768}, tokens, true);
     benchmark::RegisterBenchmark((std::string(f.name) + "/1536x768/1/no-pack").c_str(), product, f.type, std::int64_t{1536}, std::int64_t{768}, std::int64_t{1}, false);
   }
+  for (const quant::FormatInfo& f : quant::formats())
+    for (const bool pack : {true, false})
+      if (f.weight)
+        benchmark::RegisterBenchmark(("input_grad/" + std::string(f.name) + (pack ? "" : "/no-pack")).c_str(), input_grad, f.type, std::int64_t{1536}, std::int64_t{768}, std::int64_t{512}, pack);
   const std::pair<KvKind, const char*> kinds[] = {{KvKind::f16, "f16"}, {KvKind::f32, "f32"}, {KvKind::q8_0, "q8_0"}};
   for (const auto& [kind, name] : kinds)
     for (const int dim : {64, 128}) {

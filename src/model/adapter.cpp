@@ -2,11 +2,10 @@
 // Adapters: creation, and the checks that loading shares.
 #include "hanzo/model/adapter.hpp"
 
-#include <bit>
 #include <cmath>
 
-#include "hanzo/io/sha256.hpp"
 #include "src/model/adapter_body.hpp"
+#include "src/model/metadata_hash.hpp"
 
 namespace hz {
 namespace model {
@@ -17,44 +16,6 @@ std::uint64_t stream_of(std::string_view text) {
   std::uint64_t h = 0xcbf29ce484222325ull;
   for (const char c : text) h = (h ^ static_cast<std::uint8_t>(c)) * 0x100000001b3ull;
   return h;
-}
-
-template <class T>
-void hash_number(io::Sha256& hash, T v) {
-  std::byte le[sizeof(T)];
-  if constexpr (std::is_floating_point_v<T>) {
-    hash_number(hash, std::bit_cast<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>(v));
-  } else {
-    for (std::size_t i = 0; i < sizeof(T); ++i) le[i] = static_cast<std::byte>(static_cast<std::uint64_t>(v) >> (8 * i));
-    hash.update({le, sizeof(T)});
-  }
-}
-void hash_text(io::Sha256& hash, std::string_view text) {
-  hash_number(hash, static_cast<std::uint64_t>(text.size()));
-  hash.update(text);
-}
-void hash_value(io::Sha256& hash, const io::Value& value) {
-  hash_number(hash, static_cast<std::uint32_t>(value.type()));
-  std::visit(
-      [&]<class T>(const T& v) {
-        if constexpr (std::is_same_v<T, std::string>) hash_text(hash, v);
-        else if constexpr (std::is_same_v<T, io::Array>)
-          std::visit(
-              [&]<class A>(const A& list) {
-                hash_number(hash, static_cast<std::uint32_t>(v.index()));
-                hash_number(hash, static_cast<std::uint64_t>(list.size()));
-                for (const auto& e : list) {
-                  if constexpr (std::is_same_v<A, std::vector<std::string>>) hash_text(hash, e);
-                  else if constexpr (std::is_same_v<A, io::ValueList>) hash_value(hash, e);
-                  else if constexpr (std::is_same_v<A, std::vector<bool>>) hash_number(hash, static_cast<std::uint8_t>(static_cast<bool>(e)));
-                  else hash_number(hash, e);
-                }
-              },
-              v);
-        else if constexpr (std::is_same_v<T, bool>) hash_number(hash, static_cast<std::uint8_t>(v));
-        else hash_number(hash, v);
-      },
-      value.data);
 }
 
 bool all_finite(const Tensor& t) {

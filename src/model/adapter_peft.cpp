@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hanzo/io/atomic_file.hpp"
+#include "hanzo/io/atomic_folder.hpp"
 #include "hanzo/io/safetensors.hpp"
 #include "src/model/adapter_body.hpp"
 
@@ -192,9 +193,10 @@ void Adapter::save(const std::filesystem::path& folder) const {
     writer.add(name + ".lora_B.weight", model::reordered(t.lora.b, heads, false));
     if (t.lora.magnitude.defined()) writer.add(name + ".lora_magnitude_vector", model::reordered(t.lora.magnitude, heads, false));
   }
-  std::filesystem::create_directories(folder);
-  writer.write(folder / "adapter_model.safetensors");
-  io::write_file(folder / "adapter_config.json", config_of(b).dump(2) + "\n");
+  io::AtomicFolder whole(folder.filename().empty() ? folder.parent_path() : folder);
+  writer.write(whole.path() / "adapter_model.safetensors");
+  io::write_file(whole.path() / "adapter_config.json", config_of(b).dump(2) + "\n");
+  whole.commit();
 }
 
 }  // namespace hz

@@ -9,49 +9,12 @@
 
 #include "hanzo/core/parallel.hpp"
 #include "hanzo/io/sha256.hpp"
+#include "src/model/metadata_hash.hpp"
 
 namespace hz::model {
 namespace {
 
 constexpr std::size_t kChunk = std::size_t{8} << 20;  // bytes hashed by one thread at a time
-
-void hash_number(io::Sha256& h, std::uint64_t v) { h.update(std::as_bytes(std::span(&v, 1))); }
-void hash_text(io::Sha256& h, std::string_view text) {
-  hash_number(h, text.size());
-  h.update(text);
-}
-
-void hash_value(io::Sha256& h, const io::Value& value);
-
-template <class T>
-void hash_element(io::Sha256& h, const T& x) {
-  if constexpr (std::is_same_v<T, std::string>) hash_text(h, x);
-  else if constexpr (std::is_same_v<T, io::Value>) hash_value(h, x);
-  else h.update(std::as_bytes(std::span(&x, 1)));
-}
-
-void hash_array(io::Sha256& h, const io::Array& array) {
-  hash_number(h, array.index());
-  std::visit(
-      [&](const auto& list) {
-        hash_number(h, list.size());
-        if constexpr (std::is_same_v<std::decay_t<decltype(list)>, std::vector<bool>>)
-          for (const bool x : list) hash_number(h, x ? 1 : 0);
-        else
-          for (const auto& x : list) hash_element(h, x);
-      },
-      array);
-}
-
-void hash_value(io::Sha256& h, const io::Value& value) {
-  hash_number(h, static_cast<std::uint64_t>(value.type()));
-  std::visit(
-      [&](const auto& x) {
-        if constexpr (std::is_same_v<std::decay_t<decltype(x)>, io::Array>) hash_array(h, x);
-        else hash_element(h, x);
-      },
-      value.data);
-}
 
 // The digest of each 8 MiB, in order; a tensor's bytes are read by all threads at once.
 std::vector<std::array<std::uint8_t, 32>> chunk_digests(std::span<const std::byte> bytes, int threads) {
@@ -94,7 +57,7 @@ KvBinding kv_binding(const Model& model, const Progress& progress) {
           std::string(model.backend().name()),
           kKinds[static_cast<std::size_t>(model.options().kv)],
           model.options().activations == nn::Activations::f32 ? "f32" : "int8",
-          {}};
+          model.adapters_sha256()};
 }
 
 std::size_t write_pages(const KvSequence& kv, std::int64_t length, const std::function<void(std::span<const std::byte>)>& write) {

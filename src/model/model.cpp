@@ -3,6 +3,7 @@
 #include "hanzo/model/model.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <mutex>
 
@@ -12,6 +13,7 @@
 #include "hanzo/model/adapter.hpp"
 #include "hanzo/model/rope_table.hpp"
 #include "src/model/decoder.hpp"
+#include "src/model/metadata_hash.hpp"
 
 namespace hz {
 
@@ -106,6 +108,8 @@ Model Model::load(const std::filesystem::path& path, LoadOptions options) {
   body->options = std::move(options);
   Model m;
   m.body_ = std::move(body);
+  const std::vector<AdapterFile> adapters = m.options().adapters;
+  for (const AdapterFile& file : adapters) m = m.with_adapter(Adapter::load(file.path, m, m.options().force_adapters), file.strength);
   return m;
 }
 
@@ -254,6 +258,21 @@ Model Model::without_adapters() const {
 }
 
 const std::vector<std::string>& Model::adapters() const { return body_->adapters; }
+std::string Model::adapters_sha256() const {
+  if (body_->adapters.empty()) return {};
+  io::Sha256 hash;
+  model::for_each_linear(weights(), [&](const std::string& name, const nn::Linear& l) {
+    for (const nn::LoraAdapter& a : l.adapters) {
+      model::hash_text(hash, name);
+      model::hash_number(hash, static_cast<std::uint64_t>(a.slot));
+      model::hash_number(hash, std::bit_cast<std::uint32_t>(a.scale));
+      for (const Var* v : {&a.a, &a.b, &a.magnitude})
+        if (v->defined()) hash.update(std::as_bytes(v->tensor().span<float>()));
+    }
+  });
+  return hash.hex();
+}
+
 const model::Weights& Model::weights() const { return body_->decoder.weights; }
 
 const std::string& Model::base_sha256() const {

@@ -8,6 +8,7 @@
 #include "hanzo/engine/generator.hpp"
 #include "hanzo/io/gguf.hpp"
 #include "hanzo/io/safetensors.hpp"
+#include "hanzo/model/adapter.hpp"
 #include "hanzo/train/dataset.hpp"
 #include "tests/conformance/badfiles.hpp"
 
@@ -34,9 +35,8 @@ std::string joined(std::span<const std::int32_t> ids) {
   return s;
 }
 
-// Loads, tokenizes the prompt, continues it greedily by eight tokens.
-void run_model(const std::filesystem::path& dir, const BadFile& file) {
-  const Model model = Model::load(dir / file.file);
+// Tokenizes the prompt, continues it greedily by eight tokens.
+void continue_prompt(const Model& model, const BadFile& file) {
   const Generator gen(model);
   const auto prompt = gen.tokenizer().encode(file.prompt, {.add_special = true, .parse_special = false});
   if (!file.ref_prompt.empty() && prompt != file.ref_prompt) wrong_output(file, "prompt ids " + joined(prompt));
@@ -50,6 +50,13 @@ void run_model(const std::filesystem::path& dir, const BadFile& file) {
     out.push_back(next[0]);
   }
   if (!file.ref_tokens.empty() && out != file.ref_tokens) wrong_output(file, "greedy ids " + joined(out) + "in place of " + joined(file.ref_tokens));
+}
+
+void run_model(const std::filesystem::path& dir, const BadFile& file) { continue_prompt(Model::load(dir / file.file), file); }
+
+void run_adapter(const std::filesystem::path& dir, const BadFile& file) {
+  const Model base = Model::load(dir / "base" / file.base);
+  continue_prompt(base.with_adapter(Adapter::load(dir / file.file, base)), file);
 }
 
 void render_template(const std::filesystem::path& dir, const BadFile& file) {
@@ -71,7 +78,7 @@ void read_rows(const std::filesystem::path& dir, const BadFile& file) {
 const std::vector<FileKind>& file_kinds() {
   static const std::vector<FileKind> kinds{
       {"gguf", &parse_gguf, &run_model},
-      {"adapter", &parse_gguf, nullptr},
+      {"adapter", &parse_gguf, &run_adapter},
       {"template", nullptr, &render_template},
       {"jsonl", nullptr, &read_rows},
       {"safetensors", &read_safetensors, &read_safetensors},

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <hanzo/core/near_names.hpp>
 #include <hanzo/text/tokenizer.hpp>
@@ -22,6 +23,19 @@ std::string unknown_pre(const std::string& given) {
   std::string near;
   for (const std::string_view n : nearest(given, names, 3)) near += (near.empty() ? "" : ", ") + std::string(n);
   return fmt::format("'{}' is no pre-tokenizer known here; the nearest are {}", given, near);
+}
+
+// PATH or PATH=SCALE. A path that exists is taken whole, whatever signs it has.
+AdapterFile adapter_of(const std::string& given) {
+  if (std::filesystem::exists(given)) return {given, 1};
+  const std::size_t at = given.rfind('=');
+  if (at == std::string::npos) return {given, 1};
+  const std::string scale = given.substr(at + 1);
+  char* end = nullptr;
+  const float value = std::strtof(scale.c_str(), &end);
+  if (scale.empty() || *end != '\0' || !std::isfinite(value))
+    throw Error(ErrorKind::usage, fmt::format("'{}' is no scale", scale), "--lora " + given, "PATH=SCALE with a finite number, such as adapter/=0.5");
+  return {given.substr(0, at), value};
 }
 
 // What is legal but probably not meant.
@@ -45,6 +59,8 @@ ModelArgs::ModelArgs(CLI::App& app) {
   std::vector<std::string> devices;
   for (const BackendInfo& b : list_backends()) devices.push_back(b.name);
   add_choice(app, "--device", device, devices, "backend (--list-devices describes them)");
+  app.add_option("--lora", lora, "adapter: a PEFT folder, one of ours, or a GGUF LoRA file; may be given more than once")->type_name("PATH[=SCALE]")->expected(1)->allow_extra_args(false)->take_all();
+  app.add_flag("--force", force, "accept adapters that were made for another base");
   app.add_flag("--no-pack", no_pack, "use the weights as they lie in the file, without packed panels");
   app.add_flag("--no-mmap", no_mmap, "read the file into memory instead of mapping it");
   app.add_option("--pre", pre, "pre-tokenizer to use in place of the file's (--info shows that)")->check(CLI::Validator(unknown_pre, "NAME", "pre"))->type_name("NAME");
@@ -61,6 +77,8 @@ LoadOptions load_options(const ModelArgs& args, Console& console) {
   options.activations = args.activations == "f32" ? nn::Activations::f32 : nn::Activations::int8;
   options.context = args.context;
   options.read_mode = args.no_mmap ? io::ReadMode::read : io::ReadMode::map;
+  for (const std::string& given : args.lora) options.adapters.push_back(adapter_of(given));
+  options.force_adapters = args.force;
   options.progress = console.progress();
   return options;
 }
@@ -72,6 +90,8 @@ Model load_model(const ModelArgs& args, Console& console) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   console.note(fmt::format("loaded {} ({}) in {:.2f} s on {}: {}", args.file, bytes_text(static_cast<double>(model.file().total_bytes())), seconds, model.backend().name(),
                            model.backend().description()));
+  for (std::size_t i = 0; i < model.adapters().size(); ++i)
+    console.note(fmt::format("adapter {} at {:g} times its scale, from {}", model.adapters()[i], options.adapters[i].strength, options.adapters[i].path.string()));
   const model::MemoryPlan& plan = model.memory_plan();
   console.detail(fmt::format("memory: weights {}, context of {} positions {}, temporaries up to {}", bytes_text(static_cast<double>(plan.weights)), plan.context,
                              bytes_text(static_cast<double>(plan.for_context())), bytes_text(static_cast<double>(plan.work))));

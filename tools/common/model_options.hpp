@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <hanzo/model/model.hpp>
 #include <string>
+#include <vector>
 
 #include "tools/common/console.hpp"
 
@@ -13,7 +14,8 @@ struct ModelArgs {
   std::string file, device = "cpu", kv = "f16", activations = "int8", pre;
   std::int64_t context = 0, ubatch = 512;
   int threads = 0;
-  bool no_pack = false, no_mmap = false;
+  bool no_pack = false, no_mmap = false, force = false;
+  std::vector<std::string> lora;  // PATH or PATH=SCALE
 
   explicit ModelArgs(CLI::App& app);
 };

@@ -18,6 +18,12 @@
 
 namespace hz {
 
+// An adapter to load with a model (see Adapter::load), and how strong it is.
+struct AdapterFile {
+  std::filesystem::path path;
+  float strength = 1;
+};
+
 struct LoadOptions {
   std::string device = "cpu";
   int threads = 0;                 // 0: default_threads()
@@ -27,6 +33,8 @@ struct LoadOptions {
   nn::Activations activations = nn::Activations::int8;
   std::int64_t context = 0;        // positions that rope tables cover; 0: the smaller of the model's and 4096
   io::ReadMode read_mode = io::ReadMode::map;
+  std::vector<AdapterFile> adapters = {};
+  bool force_adapters = false;     // also those that were made for another base
   std::uint64_t memory_limit = 0;  // bytes that the model may take; 0: available_memory()
   Progress progress = {};
 };
@@ -77,6 +85,8 @@ class Model {
   // The same without any adapter.
   Model without_adapters() const;
   const std::vector<std::string>& adapters() const;  // their names, by slot
+  // A hash of all adapters, their factors and scales as they are now; empty without any.
+  std::string adapters_sha256() const;
   // The weights, with adapters attached.
   const model::Weights& weights() const;
   // SHA-256 of all tensors of the file in the order of their names: for each its name, a zero byte, the type number (u32),

@@ -74,17 +74,18 @@ void CpuBackend::row_dot(const Tensor& a, const Tensor& b, Tensor& out) {
 
 // dw [out, in] = dy^T x, split over rows of dw.
 void CpuBackend::weight_grad(const Tensor& dy, const Tensor& x, Tensor& dw) {
-  constexpr std::int64_t kRows = 14, kTokens = 256, kWidth = 512;
+  constexpr std::int64_t kTokens = 256, kWidth = 512;
+  const std::int64_t tile = kernels_.lanes == 16 ? 14 : 12;  // rows of dw that fill the registers once or twice
   const std::int64_t out = dy.cols(), in = x.cols(), tokens = x.rows();
   if (tokens == 0) {
     std::memset(dw.raw(), 0, dw.nbytes());
     return;
   }
-  const std::int64_t row_parts = (out + kRows - 1) / kRows, parts = (in + kWidth - 1) / kWidth;
+  const std::int64_t row_parts = (out + tile - 1) / tile, parts = (in + kWidth - 1) / kWidth;
   for_rows(row_parts * parts, out * in * tokens, [&](std::int64_t n) {
-    const std::int64_t i = n / parts * kRows, j = n % parts * kWidth;
+    const std::int64_t i = n / parts * tile, j = n % parts * kWidth;
     for (std::int64_t t = 0; t < tokens; t += kTokens)
-      kernels_.grad_tile(row(dy, t) + i, out, row(x, t) + j, in, std::min(kTokens, tokens - t), std::min(kRows, out - i), std::min(kWidth, in - j), row(dw, i) + j, in, t > 0);
+      kernels_.grad_tile(row(dy, t) + i, out, row(x, t) + j, in, std::min(kTokens, tokens - t), std::min(tile, out - i), std::min(kWidth, in - j), row(dw, i) + j, in, t > 0);
   });
 }
 

@@ -12,8 +12,7 @@ namespace hz::cpu {
 namespace {
 
 constexpr std::int64_t kRows = 128;        // rows of W decoded at a time
-constexpr std::int64_t kWidth = 128;       // columns of one work item where blocks allow
-constexpr std::int64_t kTokenTile = 14;    // columns of dy side by side in its packed form
+constexpr std::int64_t kNarrow = 64, kWide = 256;  // columns of one work item where blocks allow
 constexpr std::int64_t kTokenBlock = 1024; // tokens of one work item
 
 // One weight on the way back: where rows of dy go. Rows of one product go to different rows of dx.
@@ -25,7 +24,10 @@ struct GradProduct {
 };
 
 struct GradScratch {
-  std::vector<float> decoded, turned, packed, out;
+  std::vector<float> decoded;  // [column blocks][kRows][block]
+  std::vector<float> turned;   // a panel as the formats decode it: [columns][16 rows]
+  std::vector<float> packed;   // dy turned: [kRows][16 tokens]
+  std::vector<float> out;
 };
 GradScratch& scratch() {
   thread_local GradScratch s;
@@ -34,9 +36,22 @@ GradScratch& scratch() {
 
 class InputGrad {
  public:
-  InputGrad(const CpuKernels& kernels, std::vector<GradProduct> products, Tensor& dx) : kernels_(kernels), products_(std::move(products)), dx_(dx) {
-    width_ = kWidth;
-    for (const GradProduct& p : products_) width_ = std::max<std::int64_t>(width_, std::max<std::int64_t>(p.w.kernels->block, 1));
+  InputGrad(const CpuKernels& kernels, std::vector<GradProduct> products, Tensor& dx, int threads) : kernels_(kernels), products_(std::move(products)), dx_(dx) {
+    tile_ = kernels.lanes == 16 ? 14 : 12;  // tokens that fill the registers once or twice (kernels/cpu/grad_tile.hpp)
+    block_ = 2 * std::max(kernels.lanes, 8);
+    std::int64_t whole = 32, chosen = 0;  // columns that no format's block straddles
+    for (const GradProduct& p : products_) whole = std::max<std::int64_t>(whole, p.w.kernels->block);
+    // The width that ends soonest on these threads; among equals the widest, which packs dy least often.
+    std::int64_t best = INT64_MAX;
+    for (std::int64_t w = std::max(kNarrow, whole); w <= std::max(kWide, whole); w += whole) {
+      width_ = w;
+      const std::int64_t span = (items() + threads - 1) / threads * std::min(w, dx_.cols());
+      if (span <= best) {
+        best = span;
+        chosen = w;
+      }
+    }
+    width_ = chosen;
   }
   std::int64_t columns() const { return (dx_.cols() + width_ - 1) / width_; }
   std::int64_t blocks() const { return (dx_.rows() + kTokenBlock - 1) / kTokenBlock; }
@@ -50,20 +65,22 @@ class InputGrad {
   const CpuKernels& kernels_;
   std::vector<GradProduct> products_;
   Tensor& dx_;
-  std::int64_t width_;
+  std::int64_t width_ = 0, tile_, block_;
 };
 
-// Rows [row, row + count) and columns [col, col + n) of W as s.decoded [count][n].
+// Rows [row, row + count) and columns [col, col + n) of W in blocks of columns: a tile reads one block from end to end.
 void InputGrad::decode(const WeightRows& w, std::int64_t row, std::int64_t count, std::int64_t col, std::int64_t n, GradScratch& s) const {
-  s.decoded.resize(static_cast<std::size_t>(kRows * width_));
-  if (w.panels == nullptr) {
-    for (std::int64_t r = 0; r < count; ++r) w.kernels->decode_row(w.data + static_cast<std::size_t>(row + r) * w.stride, col, col + n, s.decoded.data() + r * n);
-    return;
-  }
+  s.decoded.resize(static_cast<std::size_t>(kRows * (width_ + block_)));
   s.turned.resize(static_cast<std::size_t>(16 * width_));
-  for (std::int64_t r = 0; r < count; r += 16) {
+  const auto place = [&](std::int64_t c, std::int64_t r) { return s.decoded.data() + (c / block_ * kRows + r) * block_; };
+  for (std::int64_t r = 0; w.panels == nullptr && r < count; ++r) {
+    w.kernels->decode_row(w.data + static_cast<std::size_t>(row + r) * w.stride, col, col + n, s.turned.data());
+    for (std::int64_t c = 0; c < n; c += block_) std::memcpy(place(c, r), s.turned.data() + c, static_cast<std::size_t>(std::min(block_, n - c)) * sizeof(float));
+  }
+  for (std::int64_t r = 0; w.panels != nullptr && r < count; r += 16) {
     w.kernels->expand_float_packed(w.panels->at(w.first_panel + (row + r) / 16), col, col + n, s.turned.data());
-    kernels_.transpose(s.turned.data(), 16, n, std::min<std::int64_t>(16, count - r), s.decoded.data() + r * n, n);
+    for (std::int64_t c = 0; c < n; c += block_)
+      kernels_.transpose(s.turned.data() + 16 * c, 16, std::min(block_, n - c), std::min<std::int64_t>(16, count - r), place(c, r), block_);
   }
 }
 
@@ -74,26 +91,29 @@ void InputGrad::product(const GradProduct& p, std::int64_t begin, std::int64_t e
   if (first == last) return;
   const std::int64_t stride = dx_.cols();
   s.packed.resize(static_cast<std::size_t>(kRows * 16));
-  s.out.resize(static_cast<std::size_t>(kTokenTile * n));
+  s.out.resize(static_cast<std::size_t>(tile_ * n));
   for (std::int64_t row = 0; row < p.w.rows; row += kRows) {
     const std::int64_t count = std::min(kRows, p.w.rows - row);
     decode(p.w, row, count, col, n, s);
-    for (std::size_t t = first; t < last; t += kTokenTile) {
-      const auto tile = static_cast<std::int64_t>(std::min<std::size_t>(kTokenTile, last - t));
-      for (std::int64_t i = 0; i < tile; ++i) {  // dy turned: [count][16 tokens]
+    for (std::size_t t = first; t < last; t += static_cast<std::size_t>(tile_)) {
+      const auto tile = std::min(tile_, static_cast<std::int64_t>(last - t));
+      for (std::int64_t i = 0; i < tile; ++i) {
         const float* from = p.dy + p.from[t + static_cast<std::size_t>(i)] * p.dy_stride + row;
         for (std::int64_t r = 0; r < count; ++r) s.packed[static_cast<std::size_t>(16 * r + i)] = from[r];
       }
+      const auto multiply = [&](float* out, std::int64_t ldo) {
+        for (std::int64_t c = 0; c < n; c += block_)
+          kernels_.grad_tile(s.packed.data(), 16, s.decoded.data() + c * kRows, block_, count, tile, std::min(block_, n - c), out + c, ldo, true);
+      };
       const std::int64_t at = p.to[t];
       if (p.to[t + static_cast<std::size_t>(tile) - 1] == at + tile - 1) {  // neighbours in dx
-        kernels_.grad_tile(s.packed.data(), 16, s.decoded.data(), n, count, tile, n, dx_.data<float>() + at * stride + col, stride, true);
+        multiply(dx_.data<float>() + at * stride + col, stride);
         continue;
       }
-      for (std::int64_t i = 0; i < tile; ++i)
-        std::memcpy(s.out.data() + i * n, dx_.data<float>() + p.to[t + static_cast<std::size_t>(i)] * stride + col, static_cast<std::size_t>(n) * sizeof(float));
-      kernels_.grad_tile(s.packed.data(), 16, s.decoded.data(), n, count, tile, n, s.out.data(), n, true);
-      for (std::int64_t i = 0; i < tile; ++i)
-        std::memcpy(dx_.data<float>() + p.to[t + static_cast<std::size_t>(i)] * stride + col, s.out.data() + i * n, static_cast<std::size_t>(n) * sizeof(float));
+      const auto target = [&](std::int64_t i) { return dx_.data<float>() + p.to[t + static_cast<std::size_t>(i)] * stride + col; };
+      for (std::int64_t i = 0; i < tile; ++i) std::memcpy(s.out.data() + i * n, target(i), static_cast<std::size_t>(n) * sizeof(float));
+      multiply(s.out.data(), n);
+      for (std::int64_t i = 0; i < tile; ++i) std::memcpy(target(i), s.out.data() + i * n, static_cast<std::size_t>(n) * sizeof(float));
     }
   }
 }
@@ -118,7 +138,7 @@ void CpuBackend::linear_input_grad(std::span<const InputGradJob> jobs, Tensor& d
   std::vector<GradProduct> products;
   for (const InputGradJob& job : jobs)
     products.push_back({weight_rows(job.w, job.dense), job.dy->data<float>(), job.dy->cols(), counting(0, job.dy->rows()), counting(job.first_row, job.dy->rows())});
-  const InputGrad work(kernels_, std::move(products), dx);
+  const InputGrad work(kernels_, std::move(products), dx, threads_);
   parallel_for(threads_, work.items(), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) work.run(i);
   });
@@ -139,7 +159,7 @@ void CpuBackend::expert_input_grad(const ExpertGradJob& job, Tensor& dx) {
       }
     if (!p.from.empty()) products.push_back(std::move(p));
   }
-  const InputGrad work(kernels_, std::move(products), dx);
+  const InputGrad work(kernels_, std::move(products), dx, threads_);
   parallel_for(threads_, work.items(), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) work.run(i);
   });
