@@ -193,9 +193,14 @@ void Adapter::save(const std::filesystem::path& folder) const {
     writer.add(name + ".lora_B.weight", model::reordered(t.lora.b, heads, false));
     if (t.lora.magnitude.defined()) writer.add(name + ".lora_magnitude_vector", model::reordered(t.lora.magnitude, heads, false));
   }
-  io::AtomicFolder whole(folder.filename().empty() ? folder.parent_path() : folder);
-  writer.write(whole.path() / "adapter_model.safetensors");
-  io::write_file(whole.path() / "adapter_config.json", config_of(b).dump(2) + "\n");
+  const auto fill = [&](const std::filesystem::path& to) {
+    writer.write(to / "adapter_model.safetensors");
+    io::write_file(to / "adapter_config.json", config_of(b).dump(2) + "\n");
+  };
+  const std::filesystem::path target = folder.filename().empty() ? folder.parent_path() : folder;
+  if (std::filesystem::exists(target)) return fill(target);  // what else is in it stays
+  io::AtomicFolder whole(target);
+  fill(whole.path());
   whole.commit();
 }
 

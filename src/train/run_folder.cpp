@@ -69,14 +69,13 @@ RunFolder::RunFolder(fs::path folder, const Json& config, bool resume) : folder_
   state_ = run_["finished"] == true ? State::finished : State::begun;
 }
 
-RunFolder::~RunFolder() {
-  if (lock_ >= 0) ::close(lock_);
+RunFolder::Lock::~Lock() {
+  if (fd >= 0) ::close(fd);
 }
 
 void RunFolder::lock() {
-  lock_ = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (lock_ < 0 || ::flock(lock_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;  // some file systems have no locks
-  ::close(std::exchange(lock_, -1));
+  lock_.fd = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock_.fd < 0 || ::flock(lock_.fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;  // some file systems have no locks
   throw Error(ErrorKind::usage, "another process trains in this folder", folder_.string(), "wait for it, or name another folder with -o");
 }
 

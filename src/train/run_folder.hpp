@@ -16,7 +16,6 @@ class RunFolder {
   // name. Throws Error(usage): not empty without resume, not a run's folder, or naming the first option that differs, or in use by
   // another process.
   RunFolder(std::filesystem::path folder, const Json& config, bool resume);
-  ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
 
@@ -29,7 +28,15 @@ class RunFolder {
   void lock();
   void write() const;
   std::filesystem::path folder_;
-  int lock_ = -1;  // of the folder, held while this lives; the system lets it go with the process
+  // Closes what it holds, also when the constructor throws.
+  struct Lock {
+    int fd = -1;
+    Lock() = default;
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+    ~Lock();
+  };
+  Lock lock_;
   Json run_;
   State state_ = State::fresh;
 };

@@ -53,8 +53,8 @@ class Adapter {
   // unsupported for methods and layers that are not built. force: another base than the recorded one is accepted, and the
   // adapter remembers that (save() writes hanzo_forced).
   static Adapter load(const std::filesystem::path& path, const Model& model, bool force = false);
-  // A folder in PEFT layout, with the base's and the tokenizer's hashes; it appears whole or not at all, in place of
-  // a folder of that name. Throws io.
+  // A folder in PEFT layout, with the base's and the tokenizer's hashes. A new folder appears whole or not at all; in one that
+  // is there each file does, and other files stay. Throws io.
   void save(const std::filesystem::path& folder) const;
 
   const std::string& name() const;
