@@ -7,7 +7,7 @@
 
 namespace hz::tools {
 
-RunArgs::RunArgs(CLI::App& app) : model(app), prompt(app), generate(app), chat_template(app) {
+RunArgs::RunArgs(CLI::App& app) : model(app), adapters(app), prompt(app), generate(app), chat_template(app) {
   const std::string group = "Conversation";
   CLI::Option* chat_flag = app.add_flag("--chat", chat, "a conversation; the default when a terminal gives no prompt")->group(group);
   CLI::Option* raw_flag = app.add_flag("--raw", raw, "no chat template: the prompt is continued as it is")->group(group);

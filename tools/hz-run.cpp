@@ -70,7 +70,7 @@ int run_model(const RunArgs& args, Console& console) {
   if (args.info) return print_info(args.model.file, args.json, console);
   if (args.model.file.empty()) throw Error(ErrorKind::usage, "no model given", "", "name a GGUF file with -m");
   const Request request = read_request(args, console);
-  Generator gen(load_model(args.model, console), request.generator);
+  Generator gen(load_model(args.model, console, args.adapters), request.generator);
   if (args.only_inspects()) return inspect(args, request, gen, console);
   return request.chat ? run_chat(args, request, gen, console) : run_once(args, request, gen, console);
 }

@@ -59,8 +59,6 @@ ModelArgs::ModelArgs(CLI::App& app) {
   std::vector<std::string> devices;
   for (const BackendInfo& b : list_backends()) devices.push_back(b.name);
   add_choice(app, "--device", device, devices, "backend (--list-devices describes them)");
-  app.add_option("--lora", lora, "adapter: a PEFT folder, one of ours, or a GGUF LoRA file; may be given more than once")->type_name("PATH[=SCALE]")->expected(1)->allow_extra_args(false)->take_all();
-  app.add_flag("--force", force, "accept adapters that were made for another base");
   app.add_flag("--no-pack", no_pack, "use the weights as they lie in the file, without packed panels");
   app.add_flag("--no-mmap", no_mmap, "read the file into memory instead of mapping it");
   app.add_option("--pre", pre, "pre-tokenizer to use in place of the file's (--info shows that)")->check(CLI::Validator(unknown_pre, "NAME", "pre"))->type_name("NAME");
@@ -77,13 +75,18 @@ LoadOptions load_options(const ModelArgs& args, Console& console) {
   options.activations = args.activations == "f32" ? nn::Activations::f32 : nn::Activations::int8;
   options.context = args.context;
   options.read_mode = args.no_mmap ? io::ReadMode::read : io::ReadMode::map;
-  for (const std::string& given : args.lora) options.adapters.push_back(adapter_of(given));
-  options.force_adapters = args.force;
+  for (const std::string& given : adapters.lora) options.adapters.push_back(adapter_of(given));
+  options.force_adapters = adapters.force;
   options.progress = console.progress();
   return options;
 }
 
-Model load_model(const ModelArgs& args, Console& console) {
+AdapterArgs::AdapterArgs(CLI::App& app) {
+  app.add_option("--lora", lora, "adapter: a PEFT folder, one of ours, or a GGUF LoRA file; may be given more than once")->type_name("PATH[=SCALE]")->expected(1)->allow_extra_args(false)->take_all();
+  app.add_flag("--force", force, "accept adapters that were made for another base");
+}
+
+Model load_model(const ModelArgs& args, Console& console, const AdapterArgs& adapters) {
   const LoadOptions options = load_options(args, console);
   const auto begin = std::chrono::steady_clock::now();
   Model model = Model::load(args.file, options);

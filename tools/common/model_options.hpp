@@ -14,8 +14,7 @@ struct ModelArgs {
   std::string file, device = "cpu", kv = "f16", activations = "int8", pre;
   std::int64_t context = 0, ubatch = 512;
   int threads = 0;
-  bool no_pack = false, no_mmap = false, force = false;
-  std::vector<std::string> lora;  // PATH or PATH=SCALE
+  bool no_pack = false, no_mmap = false;
 
   explicit ModelArgs(CLI::App& app);
 };
