@@ -13,6 +13,7 @@
 #include "hanzo/model/adapter.hpp"
 #include "hanzo/model/rope_table.hpp"
 #include "src/model/decoder.hpp"
+#include "src/model/isq.hpp"
 #include "src/model/metadata_hash.hpp"
 
 namespace hz {
@@ -81,6 +82,11 @@ void check_kv(const LoadOptions& options, const model::HParams& h) {
 
 Model Model::load(const std::filesystem::path& path, LoadOptions options) {
   const IeeeMode mode;  // tables and decoded vectors are part of the contract too
+  if (!options.isq.empty()) {
+    const model::QuantizedForLoad quantized(path, options);
+    options.isq.clear();
+    return load(quantized.file(), std::move(options));
+  }
   const StopScope scope(options.progress.stop);
   const int threads = options.threads > 0 ? options.threads : default_threads();
   auto body = std::make_shared<Body>();

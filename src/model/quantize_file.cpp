@@ -137,6 +137,7 @@ class Run {
       const EncodeError e = encode_rows(w, job, [&](std::span<const std::byte> bytes) {
         sink(bytes);
         made += bytes.size();
+        w.release_pages();
         const double share = static_cast<double>(made) / static_cast<double>(t.bytes);
         progress_("quantizing", done_ + static_cast<std::uint64_t>(share * static_cast<double>(t.from->nbytes)), plan_.bytes_in);
       }, progress_);

@@ -59,6 +59,9 @@ ModelArgs::ModelArgs(CLI::App& app) {
   std::vector<std::string> devices;
   for (const BackendInfo& b : list_backends()) devices.push_back(b.name);
   add_choice(app, "--device", device, devices, "backend (--list-devices describes them)");
+  app.add_option("--isq", isq, "quantize while loading, to a type that hz-quantize types lists; -m may then name a Hugging Face folder");
+  app.add_option("--isq-save", isq_save, "keep the file that --isq makes")->needs("--isq");
+  app.add_option("--isq-imatrix", isq_imatrix, "importance matrix for --isq")->needs("--isq");
   app.add_flag("--no-pack", no_pack, "use the weights as they lie in the file, without packed panels");
   app.add_flag("--no-mmap", no_mmap, "read the file into memory instead of mapping it");
   app.add_option("--pre", pre, "pre-tokenizer to use in place of the file's (--info shows that)")->check(CLI::Validator(unknown_pre, "NAME", "pre"))->type_name("NAME");
@@ -75,8 +78,9 @@ LoadOptions load_options(const ModelArgs& args, Console& console) {
   options.activations = args.activations == "f32" ? nn::Activations::f32 : nn::Activations::int8;
   options.context = args.context;
   options.read_mode = args.no_mmap ? io::ReadMode::read : io::ReadMode::map;
-  for (const std::string& given : adapters.lora) options.adapters.push_back(adapter_of(given));
-  options.force_adapters = adapters.force;
+  options.isq = args.isq;
+  options.isq_save = args.isq_save;
+  options.isq_importance = args.isq_imatrix;
   options.progress = console.progress();
   return options;
 }
@@ -87,7 +91,9 @@ AdapterArgs::AdapterArgs(CLI::App& app) {
 }
 
 Model load_model(const ModelArgs& args, Console& console, const AdapterArgs& adapters) {
-  const LoadOptions options = load_options(args, console);
+  LoadOptions options = load_options(args, console);
+  for (const std::string& given : adapters.lora) options.adapters.push_back(adapter_of(given));
+  options.force_adapters = adapters.force;
   const auto begin = std::chrono::steady_clock::now();
   Model model = Model::load(args.file, options);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -12,6 +12,7 @@ namespace hz::tools {
 
 struct ModelArgs {
   std::string file, device = "cpu", kv = "f16", activations = "int8", pre;
+  std::string isq, isq_save, isq_imatrix;
   std::int64_t context = 0, ubatch = 512;
   int threads = 0;
   bool no_pack = false, no_mmap = false;

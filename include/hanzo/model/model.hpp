@@ -36,6 +36,11 @@ struct LoadOptions {
   std::vector<AdapterFile> adapters = {};
   bool force_adapters = false;     // also those that were made for another base
   std::uint64_t memory_limit = 0;  // bytes that the model may take; 0: available_memory()
+  // Quantize while loading: a recipe's name (model/recipe.hpp), empty for none. The weights are those that quantize_file
+  // writes, bit for bit; they go through a file, so that memory never holds more than the result.
+  std::string isq = {};
+  std::filesystem::path isq_save = {};  // where that file stays; empty: a temporary one, gone when loaded
+  std::filesystem::path isq_importance = {};  // an importance matrix for it, or empty
   Progress progress = {};
 };
 
@@ -54,6 +59,7 @@ class Adapter;
 
 class Model {
  public:
+  // file: a GGUF file, or with options.isq also a Hugging Face folder (model/convert.hpp).
   // Throws Error(bad_file | unsupported | out_of_memory | io); out_of_memory before anything large is allocated.
   static Model load(const std::filesystem::path& file, LoadOptions options = {});
 

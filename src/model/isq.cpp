@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/model/isq.hpp"
+
+#include <unistd.h>
+
+#include <atomic>
+
+#include "hanzo/model/convert.hpp"
+#include "src/io/sys.hpp"
+
+namespace hz::model {
+namespace {
+
+std::filesystem::path temporary_name() {
+  static std::atomic<int> count{0};
+  return std::filesystem::temp_directory_path() / ("hanzo-isq-" + std::to_string(::getpid()) + "-" + std::to_string(count++) + ".gguf");
+}
+
+void refuse_quantized(const std::filesystem::path& model) {
+  const io::Gguf file = io::Gguf::open(model);
+  for (const io::GgufTensor& t : file.tensors())
+    if (t.is_weight() && !quant::info(t.type).floating)
+      throw Error(ErrorKind::usage, "the model is quantized already (" + t.name + " is " + std::string(t.type_name()) + ")", model.string(),
+                  "load it as it is, or quantize the F16, BF16 or F32 model");
+}
+
+}  // namespace
+
+QuantizedForLoad::QuantizedForLoad(const std::filesystem::path& model, const LoadOptions& options)
+    : file_(options.isq_save.empty() ? temporary_name() : options.isq_save), temporary_(options.isq_save.empty()) {
+  QuantizeFileOptions o;
+  o.recipe = find_recipe(options.isq);
+  if (o.recipe == nullptr) throw Error(ErrorKind::usage, "'" + options.isq + "' is no type", "--isq", "near names: " + near_recipes(options.isq));
+  o.threads = options.threads;
+  Importance importance;
+  if (!options.isq_importance.empty()) {
+    importance = Importance::read(options.isq_importance);
+    o.importance = &importance;
+    o.importance_name = options.isq_importance.filename().string();
+  }
+  if (std::filesystem::is_directory(model)) {
+    ConvertSummary converted;
+    convert_and_quantize(model, file_, o, converted, options.progress);
+  } else {
+    refuse_quantized(model);
+    quantize_file(model, file_, o, options.progress);
+  }
+}
+
+QuantizedForLoad::~QuantizedForLoad() {
+  if (temporary_) io::sys().unlink(file_.c_str());
+}
+
+}  // namespace hz::model
