@@ -11,6 +11,7 @@ int main(int argc, char** argv) {
   return run("hz-quantize", argc, argv, [](CLI::App& app) -> Action {
     app.description("Writes a model in a smaller weight format: hz-quantize IN.gguf OUT.gguf Q4_K_M");
     auto args = std::make_shared<QuantizeArgs>(app);
+    app.fallthrough();  // -q and the like also after a command
     CLI::App* imatrix = app.add_subcommand("imatrix", "importance matrix of a model on a text");
     CLI::App* convert = app.add_subcommand("convert", "make a GGUF file of a Hugging Face folder");
     CLI::App* merge = app.add_subcommand("merge", "make one file of a split set");
@@ -24,7 +25,9 @@ int main(int argc, char** argv) {
     auto info_args = std::make_shared<InfoArgs>(*info);
     auto types_json = std::make_shared<bool>(false);
     types->add_flag("--json", *types_json, "one JSON object on stdout");
-    return [=](Console& console) -> int {
+    return [=, commands = app.get_subcommands({})](Console& console) -> int {
+      for (const CLI::App* c : commands)
+        if (c->parsed() && !args->in.empty()) throw hz::Error(hz::ErrorKind::usage, fmt::format("'{}' is one argument too many", args->in), "", fmt::format("hz-quantize {} --help", c->get_name()));
       if (imatrix->parsed()) return run_imatrix(*imatrix_args, console);
       if (convert->parsed()) return run_convert(*convert_args, console);
       if (merge->parsed()) return run_merge(*merge_args, console);

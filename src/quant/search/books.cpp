@@ -2,7 +2,10 @@
 #include "src/quant/search/books.hpp"
 
 #include <algorithm>
+#include <array>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "hanzo/quant/format/iq_grid.h"
 
@@ -25,6 +28,28 @@ int cell_of(const int* levels, bool ternary) {
   return ternary ? 16 * (levels[2] + 3 * levels[3]) + levels[0] + 3 * levels[1] : levels[0] + 8 * levels[1];
 }
 
+// The nearest points to every combination of levels that is no point.
+void find_neighbours(PairBook& b, const std::vector<std::array<int, 8>>& points, int count, int levels) {
+  const int half = count / 2;
+  std::array<int, 8> at{};
+  std::vector<std::pair<int, std::uint16_t>> near(points.size());
+  for (;;) {
+    const int place = cell_of(at.data(), levels == 3) * b.cells + cell_of(at.data() + half, levels == 3);
+    if (b.point[place] == PairBook::kNone) {
+      for (std::size_t p = 0; p < points.size(); ++p) {
+        int distance = 0;
+        for (std::size_t k = 0; k < static_cast<std::size_t>(count); ++k) distance += (points[p][k] - at[k]) * (points[p][k] - at[k]);
+        near[p] = {distance, static_cast<std::uint16_t>(p)};
+      }
+      std::partial_sort(near.begin(), near.begin() + PairBook::kNeighbours, near.end());
+      for (int i = 0; i < PairBook::kNeighbours; ++i) b.neighbours[PairBook::kNeighbours * place + i] = near[static_cast<std::size_t>(i)].second;
+    }
+    int k = 0;  // the next combination
+    while (k < count && ++at[static_cast<std::size_t>(k)] == levels) at[static_cast<std::size_t>(k++)] = 0;
+    if (k == count) return;
+  }
+}
+
 template <class Word, int N>
 std::unique_ptr<PairBook> make(const Table<Word, N>& grid, Book which) {
   constexpr bool kTernary = sizeof(Word) == 8;
@@ -33,11 +58,16 @@ std::unique_ptr<PairBook> make(const Table<Word, N>& grid, Book which) {
   b->cells = kTernary ? 144 : 64;
   b->rows = b->cells / 16;
   std::fill_n(b->point, b->cells * b->cells, PairBook::kNone);
+  std::vector<std::array<int, 8>> points(N);
   for (int p = 0; p < N; ++p) {
-    int levels[8];
+    int* levels = points[static_cast<std::size_t>(p)].data();
     for (int k = 0; k < 2 * kHalf; ++k) levels[k] = level_of(grid.at[p], k, which);
     b->point[cell_of(levels, kTernary) * b->cells + cell_of(levels + kHalf, kTernary)] = static_cast<std::uint16_t>(p);
+    unsigned parts = 0;
+    for (int i = 0; i < 4; ++i) parts |= static_cast<unsigned>(kTernary ? levels[2 * i] + 3 * levels[2 * i + 1] : levels[i]) << (4 * i);
+    b->parts[p] = static_cast<std::uint16_t>(parts);
   }
+  find_neighbours(*b, points, 2 * kHalf, kTernary ? 3 : 8);
   for (int side = 0; side < 2; ++side) {
     std::uint16_t n = 0;
     for (int c = 0; c < b->cells; ++c) {
@@ -55,11 +85,16 @@ std::unique_ptr<PairBook> make(const Table<Word, N>& grid, Book which) {
 }  // namespace
 
 const PairBook& book(Book which) {
-  static const std::unique_ptr<PairBook> books[] = {
-      make(iq2_xxs_grid(), Book::iq2_xxs), make(iq2_xs_grid(), Book::iq2_xs),   make(iq2_s_grid(), Book::iq2_s),
-      make(iq1_grid(), Book::iq1),         make(iq3_xxs_grid(), Book::iq3_xxs), make(iq3_s_grid(), Book::iq3_s),
-  };
-  return *books[static_cast<int>(which)];
+  switch (which) {
+    case Book::iq2_xxs: { static const auto b = make(iq2_xxs_grid(), Book::iq2_xxs); return *b; }
+    case Book::iq2_xs: { static const auto b = make(iq2_xs_grid(), Book::iq2_xs); return *b; }
+    case Book::iq2_s: { static const auto b = make(iq2_s_grid(), Book::iq2_s); return *b; }
+    case Book::iq3_xxs: { static const auto b = make(iq3_xxs_grid(), Book::iq3_xxs); return *b; }
+    case Book::iq3_s: { static const auto b = make(iq3_s_grid(), Book::iq3_s); return *b; }
+    case Book::iq1: break;
+  }
+  static const auto b = make(iq1_grid(), Book::iq1);
+  return *b;
 }
 
 }  // namespace hz::quant

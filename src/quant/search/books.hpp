@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PairBook: a codebook of the IQ formats, indexed by the two halves of its points, for an exact search of the nearest.
+// PairBook: a codebook of the IQ formats, indexed by the two halves of its points for an exact search of the nearest, and
+// with the neighbours of every place for a quick one.
 #pragma once
 #include <cstdint>
 
@@ -17,6 +18,11 @@ struct PairBook {
   std::uint16_t begin[2][kMaxCells + 1];  // partners of a cell as first (second) half: partners[side][begin .. next begin)
   Partner partners[2][kMaxPoints];
   std::uint16_t point[kMaxCells * kMaxCells];  // [first * cells + second], or kNone
+  // Where there is no point: the nearest ones in levels, nearest first, those equally near by number. [16 * place + i]
+  static constexpr int kNeighbours = 16;
+  std::uint16_t neighbours[kMaxCells * kMaxCells * kNeighbours];
+  // Four nibbles of each point: the levels of its pairs, l0 + 3 l1 (ternary), or its levels (octal).
+  std::uint16_t parts[kMaxPoints];
 };
 
 enum class Book { iq2_xxs, iq2_xs, iq2_s, iq1, iq3_xxs, iq3_s };

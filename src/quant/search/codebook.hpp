@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Formats whose weights are points of a codebook: the scale of each group, then the block's half scale and the groups'
-// integer scales together, by exact searches of the nearest points.
+// integer scales together, by searches of the nearest points.
 #pragma once
 #include "hanzo/quant/format/iq_grid.h"
 #include "src/quant/search/nearest.hpp"
@@ -36,19 +36,19 @@ struct SignedBlock {
 // IQ2: eight magnitudes 8 25 43 a point.
 struct Iq2Rule {
   static constexpr float kBottom = 8, kTop = 43;
-  HZ_FN TernarySearch searcher(Book which) { return {book(which), {8, 25, 43}}; }
+  HZ_FN TernarySearch searcher(Book which, bool exact) { return {book(which), {8, 25, 43}, exact}; }
   HZ_LANES Lanes nearest(const TernarySearch&, const Lanes& v) {
     return select(v < all(16.5f), all(8), select(v < all(34.0f), all(25), all(43)));
   }
 };
 struct Iq3xxsRule {
   static constexpr float kBottom = 4, kTop = 62;
-  HZ_FN OctalSearch searcher(Book which) { return {book(which), 4, 8, 2}; }
+  HZ_FN OctalSearch searcher(Book which, bool exact) { return {book(which), 4, 8, 2, exact}; }
   HZ_LANES Lanes nearest(const OctalSearch& s, const Lanes& v) { return s.value(s.nearest_level(v)); }
 };
 struct Iq3sRule {
   static constexpr float kBottom = 1, kTop = 15;
-  HZ_FN OctalSearch searcher(Book which) { return {book(which), 1, 2, 0}; }
+  HZ_FN OctalSearch searcher(Book which, bool exact) { return {book(which), 1, 2, 0, exact}; }
   HZ_LANES Lanes nearest(const OctalSearch& s, const Lanes& v) { return s.value(s.nearest_level(v)); }
 };
 
@@ -59,8 +59,9 @@ struct MagnitudeGroups {
   const ScaledBlock& b;
   const SignedBlock& s;
   const Word* grid;
-  decltype(Rule::searcher(Book::iq2_s)) search;
+  decltype(Rule::searcher(Book::iq2_s, true)) search;
 
+  void decide(int, float) {}
   // The scale that puts magnitudes which are much alike on the lowest level; 0 where they are not.
   float flat(int g) const {
     const float* x = s.a + g * kSize;
@@ -111,8 +112,19 @@ struct TernaryGroups {
   const ScaledBlock& b;
   TernarySearch up, down;
 
-  explicit TernaryGroups(const ScaledBlock& block)
-      : b(block), up{book(Book::iq1), {-0.875f, 0.125f, 1.125f}}, down{book(Book::iq1), {-1.125f, -0.125f, 0.875f}} {}
+  signed char shift[Groups];  // of a group, once decided: 0 up, 1 down; -1 before
+
+  TernaryGroups(const ScaledBlock& block, bool exact)
+      : b(block), up{book(Book::iq1), {-0.875f, 0.125f, 1.125f}, exact}, down{book(Book::iq1), {-1.125f, -0.125f, 0.875f}, exact} {
+    for (signed char& s : shift) s = -1;
+  }
+  // Settles the shift of a group of one shift by what is better at `scale`.
+  void decide(int g, float scale) {
+    if (PerPoint) return;
+    Points p;
+    evaluate(g, scale, p);
+    shift[g] = (signed char)p.shifted[0];
+  }
 
   float flat(int) const { return 0; }
   float guess(int g) const {
@@ -131,6 +143,10 @@ struct TernaryGroups {
   float evaluate(int g, float scale, Points& p) const {
     const float *x = b.x + g * kSize, *w = b.w + g * kSize;
     Found plus[4], minus[4];
+    if (!PerPoint && shift[g] >= 0) {
+      for (int i = 0; i < kSize / 8; ++i) p.shifted[i] = (uint8_t)shift[g];
+      return (shift[g] > 0 ? down : up).run(x, w, kSize, scale, [&](int i, const Found& f) { p.at[i] = f.point; });
+    }
     const float a = up.run(x, w, kSize, scale, [&](int i, const Found& f) { plus[i] = f; });
     const float c = down.run(x, w, kSize, scale, [&](int i, const Found& f) { minus[i] = f; });
     float cost = 0;
@@ -174,10 +190,11 @@ struct CodebookBlock {
   static constexpr int kFlatSteps = 7;
   // The best scale of a group, of some about the guess; where all magnitudes are much alike, also of some that put them on
   // the lowest level, whose points are the most regular.
-  static Fit fit(const G& groups, int g, Search search) {
+  static Fit fit(G& groups, int g, Search search) {
     const float guess = groups.guess(g);
     Fit f{guess, 0, 0};
     if (guess == 0) return f;
+    if (search == Search::normal) groups.decide(g, guess);
     Points p;
     float least = 3e38f;
     const int steps = search == Search::thorough ? 15 : 5;
@@ -252,7 +269,7 @@ struct CodebookBlock {
     return l2 > 0 && lx > 0 ? half(b, unit, lx / l2) : d;
   }
 
-  static CodebookBlock solve(const ScaledBlock& b, const G& groups, float unit, Search search) {
+  static CodebookBlock solve(const ScaledBlock& b, G groups, float unit, Search search) {
     Fit fits[kGroups];
     for (int g = 0; g < kGroups; ++g) fits[g] = fit(groups, g, search);
     CodebookBlock best, next;

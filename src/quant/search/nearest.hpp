@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The point of a codebook that is nearest to a few weights at a given scale, exactly: of all points the least weighted
-// squared error, the first of equals in the order of the search.
+// The point of a codebook that is nearest to a few weights at a given scale by weighted squared error: of all points, or of
+// the sixteen that are nearest in levels; the first of equals in the order of the search.
 #pragma once
 #include "src/quant/search/block.hpp"
 #include "src/quant/search/books.hpp"
@@ -35,6 +35,18 @@ HZ_FN Found search_pairs(const PairBook& book, const float (*h)[PairBook::kMaxCe
   return best;
 }
 
+// t[4][16]: the costs of the four parts of a point.
+HZ_FN Found search_neighbours(const PairBook& book, int place, const float (*t)[kLanes]) {
+  const uint16_t* near = book.neighbours + PairBook::kNeighbours * place;
+  Found best{near[0], 3e38f};
+  for (int i = 0; i < PairBook::kNeighbours; ++i) {
+    const unsigned p = book.parts[near[i]];
+    const float c = (t[0][p & 15] + t[1][p >> 4 & 15]) + (t[2][p >> 8 & 15] + t[3][p >> 12]);
+    if (c < best.cost) best = {near[i], c};
+  }
+  return best;
+}
+
 // What a search found for a group: points, whose number the format fixes, and the signs of shifts (IQ1).
 struct Points {
   uint16_t at[8];
@@ -45,6 +57,7 @@ struct Points {
 struct TernarySearch {
   const PairBook& book;
   float values[3];
+  bool exact;  // of all points
 
   // Points for n (a multiple of 16) weights; returns their cost. `each` gets (index of the point, Found).
   template <class Each>
@@ -86,6 +99,12 @@ struct TernarySearch {
     }
     const uint16_t point = book.point[ideal[0] * 144 + ideal[1]];
     if (point != PairBook::kNone) return {point, cheapest[0] + cheapest[1]};
+    if (!exact) {
+      float t[4][kLanes];
+      for (int i = 0; i < 4; ++i)
+        for (int k = 0; k < 9; ++k) t[i][k] = cost[k % 3][at + 2 * i] + cost[k / 3][at + 2 * i + 1];
+      return search_neighbours(book, ideal[0] * 144 + ideal[1], t);
+    }
     alignas(64) float h[2][PairBook::kMaxCells];
     for (int side = 0; side < 2; ++side) {
       const int e = at + 4 * side;
@@ -105,6 +124,7 @@ struct TernarySearch {
 struct OctalSearch {
   const PairBook& book;
   float first, step, raise;
+  bool exact;
 
   template <class Each>
   float run(const float* x, const float* w, int n, float scale, Each each) const {
@@ -138,6 +158,15 @@ struct OctalSearch {
     const float cheapest[2] = {least[at] + least[at + 1], least[at + 2] + least[at + 3]};
     const uint16_t point = book.point[ideal[0] * 64 + ideal[1]];
     if (point != PairBook::kNone) return {point, cheapest[0] + cheapest[1]};
+    if (!exact) {
+      float t[4][kLanes];
+      for (int i = 0; i < 4; ++i)
+        for (int l = 0; l < 8; ++l) {
+          const float e = x[at + i] - scale * (first + step * (float)l + (l == 7 ? raise : 0.0f));
+          t[i][l] = (w[at + i] * e) * e;
+        }
+      return search_neighbours(book, ideal[0] * 64 + ideal[1], t);
+    }
     alignas(64) float h[2][PairBook::kMaxCells];
     for (int side = 0; side < 2; ++side) {
       float cost[2][8];
