@@ -48,7 +48,13 @@ int run_sft(SftArgs& args, Console& console) {
   const train::SftOptions options = args.options(console);
   const auto peers = launched_peers();
   const bool silent = peers != nullptr && peers->rank() != 0;
-  const train::SftResult r = train::sft(options, silent ? train::SftReport{} : report_to(console, args.json), peers.get());
+  train::SftResult r;
+  try {
+    r = train::sft(options, silent ? train::SftReport{} : report_to(console, args.json), peers.get());
+  } catch (const Error& e) {
+    if (peers != nullptr) console.error(e);  // leaving ends all processes at once
+    throw;
+  }
   if (silent) return r.train.interrupted ? kInterrupted : kOk;
   if (r.finished_before) {
     console.note(fmt::format("the run in {} is finished; nothing was done", args.out));

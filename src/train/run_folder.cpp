@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <utility>
 
 #include "hanzo/core/version.hpp"
 #include "hanzo/io/atomic_file.hpp"

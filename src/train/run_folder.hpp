@@ -28,15 +28,14 @@ class RunFolder {
   void lock();
   void write() const;
   std::filesystem::path folder_;
-  // Closes what it holds, also when the constructor throws.
+  // Of the folder, while this lives; the system lets it go with the process.
   struct Lock {
     int fd = -1;
     Lock() = default;
     Lock(const Lock&) = delete;
     Lock& operator=(const Lock&) = delete;
     ~Lock();
-  };
-  Lock lock_;
+  } lock_;
   Json run_;
   State state_ = State::fresh;
 };

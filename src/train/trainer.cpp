@@ -83,12 +83,24 @@ bool Trainer::take_step(Step& step, std::stop_token stop) {
       const Tensor loss = objective_.loss(docs, stop);
       tree_.add(tape.backward(loss));
       step.losses.push_back(static_cast<double>(loss.item()));
+      mind_memory();
     } catch (const Error& e) {
       if (e.kind() != ErrorKind::cancelled) throw;
       return false;
     }
   }
   return true;
+}
+
+// Micro-batches of many sizes leave blocks of many sizes in the arena's cache: given back when they are much more than
+// one micro-batch needs.
+void Trainer::mind_memory() {
+  constexpr std::uint64_t kSlack = std::uint64_t{64} << 20;
+  const std::uint64_t now_resident = resident_bytes();
+  if (std::exchange(trimmed_, false)) usual_memory_ = std::max(usual_memory_, now_resident);
+  if (now_resident <= usual_memory_ + usual_memory_ / 8 + kSlack) return;
+  trim_host_arena();
+  trimmed_ = true;
 }
 
 void Trainer::finish_step(const Step& step) {

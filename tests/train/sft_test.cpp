@@ -174,8 +174,12 @@ TEST_CASE_METHOD(Bench, "folders: not empty is refused, a finished run is left a
   std::stop_source stop;
   SftReport report;
   report.progress.stop = stop.get_token();
-  report.step = [&](const Progressed&) { stop.request_stop(); };
-  sft(o, report);
+  report.step = [&](const Progressed&) {
+    o.resume = true;
+    CHECK(says(refusal(o), "another process trains in this folder"));
+    stop.request_stop();
+  };
+  sft(options("late"), report);
   put_text(path("d.jsonl"), talk("other", "data"));
   o.resume = true;
   CHECK(says(refusal(o), "the data is not what the run began with"));

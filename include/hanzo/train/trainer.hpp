@@ -103,6 +103,7 @@ class Trainer {
   void finish_step(const Step& step);
   bool between_steps(std::stop_token stop);
   void interrupt();
+  void mind_memory();
   TrainResult result() const;
   void evaluate_now(std::stop_token stop);
   void remember_best(double loss);
@@ -129,7 +130,8 @@ class Trainer {
   std::vector<Tensor> best_;  // copies of the parameters, in their order
   Checkpoints checkpoints_;
   std::unique_ptr<RunLog> log_;
-  bool interrupted_ = false;
+  bool interrupted_ = false, trimmed_ = true;
+  std::uint64_t usual_memory_ = 0;  // bytes resident after a micro-batch with nothing cached before it
   double begun_ = 0, smoothed_ = 0;
   std::int64_t begun_step_ = 0;
   std::function<void(const Progressed&)> report_;
