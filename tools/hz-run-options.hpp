@@ -15,7 +15,7 @@ namespace hz::tools {
 
 struct RunArgs {
   ModelArgs model;
-  AdapterArgs adapters;
+  LoraArgs adapters;
   PromptArgs prompt;
   GenerateArgs generate;
   TemplateArgs chat_template;

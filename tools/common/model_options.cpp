@@ -85,12 +85,12 @@ LoadOptions load_options(const ModelArgs& args, Console& console) {
   return options;
 }
 
-AdapterArgs::AdapterArgs(CLI::App& app) {
+LoraArgs::LoraArgs(CLI::App& app) {
   app.add_option("--lora", lora, "adapter: a PEFT folder, one of ours, or a GGUF LoRA file; may be given more than once")->type_name("PATH[=SCALE]")->expected(1)->allow_extra_args(false)->take_all();
   app.add_flag("--force", force, "accept adapters that were made for another base");
 }
 
-Model load_model(const ModelArgs& args, Console& console, const AdapterArgs& adapters) {
+Model load_model(const ModelArgs& args, Console& console, const LoraArgs& adapters) {
   LoadOptions options = load_options(args, console);
   for (const std::string& given : adapters.lora) options.adapters.push_back(adapter_of(given));
   options.force_adapters = adapters.force;

@@ -5,6 +5,7 @@
 #include <hanzo/model/model.hpp>
 #include <string>
 #include <vector>
+#include <vector>
 
 #include "tools/common/console.hpp"
 
@@ -24,7 +25,14 @@ struct ModelArgs {
 KvKind kv_kind(const std::string& name);
 // What Model::load takes. Throws usage when no file is named. Environment: HANZO_ISA forces an instruction set.
 LoadOptions load_options(const ModelArgs& args, Console& console);
+// Adapters that a model is loaded with.
+struct LoraArgs {
+  std::vector<std::string> lora;  // PATH or PATH=SCALE
+  bool force = false;
+  LoraArgs() = default;
+  explicit LoraArgs(CLI::App& app);
+};
 // Loads args.file, showing progress.
-Model load_model(const ModelArgs& args, Console& console);
+Model load_model(const ModelArgs& args, Console& console, const LoraArgs& adapters = {});
 
 }  // namespace hz::tools
