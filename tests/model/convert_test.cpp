@@ -263,3 +263,87 @@ TEST_CASE("an index of shards is followed inside the folder alone") {
   std::ofstream(f.path() / "model.safetensors.index.json") << json{{"weight_map", map}}.dump();
   CHECK(error_of([&] { model::convert_folder(f.path(), dir.path() / "two.gguf"); }).kind() == ErrorKind::bad_file);
 }
+
+namespace {
+
+// Rewrites model.safetensors with one tensor replaced by raw ones of types that Tensor does not have.
+struct RawTensor {
+  std::string name, type;
+  std::vector<std::int64_t> shape;
+  std::string bytes;
+};
+void write_raw(const Folder& folder, const std::map<std::string, Tensor>& tensors, const std::vector<RawTensor>& raw) {
+  json header = json::object();
+  std::string data;
+  const auto put = [&](const std::string& name, const std::string& type, const std::vector<std::int64_t>& shape, std::string_view bytes) {
+    header[name] = {{"dtype", type}, {"shape", shape}, {"data_offsets", {data.size(), data.size() + bytes.size()}}};
+    data += bytes;
+  };
+  for (const auto& [name, t] : tensors)
+    put(name, t.dtype() == DType::bf16 ? "BF16" : "F32", {t.shape().begin(), t.shape().end()}, {reinterpret_cast<const char*>(t.raw()), t.nbytes()});
+  for (const RawTensor& t : raw) put(t.name, t.type, t.shape, t.bytes);
+  const std::string text = header.dump();
+  const std::uint64_t size = text.size();
+  std::ofstream out(folder.path() / "model.safetensors", std::ios::binary);
+  out.write(reinterpret_cast<const char*>(&size), 8) << text << data;
+}
+std::string floats(std::initializer_list<float> values) { return {reinterpret_cast<const char*>(values.begin()), values.size() * 4}; }
+std::string repeated(float v, std::size_t n) {
+  std::string s;
+  for (std::size_t i = 0; i < n; ++i) s += floats({v});
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("FP8 becomes BF16 where that is exact, else F32, else an error") {
+  const test::TempDir dir;
+  const std::string name = "model.layers.0.mlp.up_proj.weight";
+  Folder f(dir.path() / "m", "llama");
+  f.settings()["quantization_config"] = {{"quant_method", "fp8"}};
+  f.write();
+  f.tensors().erase(name);
+  std::string codes;
+  for (std::int64_t i = 0; i < kFf * kHidden; ++i) codes += static_cast<char>(i % 127 + (i % 2 ? 128 : 0));
+  const auto convert = [&](float scale) {
+    write_raw(f, f.tensors(), {{name, "F8_E4M3", {kFf, kHidden}, codes}, {name + "_scale", "F32", {1}, floats({scale})}});
+    model::convert_folder(f.path(), dir.path() / "m.gguf");
+    return io::Gguf::open(dir.path() / "m.gguf").tensor("blk.0.ffn_up.weight");
+  };
+  const QTensor half = convert(0.25f);
+  CHECK(half.wtype() == WType::bf16);
+  const Tensor v = half.decode();
+  CHECK(v.data<float>()[0] == 0.0f);
+  CHECK(v.data<float>()[1] == -0.25f * 0x1p-9f);  // 0x81: the least subnormal
+  CHECK(v.data<float>()[56] == 0.25f);            // 0x38: 1
+  CHECK(v.data<float>()[126] == 0.25f * 448);     // 0x7e: the largest
+  CHECK(convert(1.0f + 0x1p-10f).wtype() == WType::f32);
+  CHECK(error_of([&] { convert(1.0f + 0x1p-23f); }).kind() == ErrorKind::unsupported);
+}
+
+TEST_CASE("affine groups become Q4_1 with the same values, or an error") {
+  const test::TempDir dir;
+  const std::string stem = "model.layers.0.mlp.up_proj";
+  Folder f(dir.path() / "m", "llama");
+  f.settings()["quantization"] = {{"group_size", 64}, {"bits", 4}};
+  f.write();
+  f.tensors().erase(stem + ".weight");
+  std::string codes;
+  for (std::int64_t i = 0; i < kFf * kHidden / 2; ++i) codes += static_cast<char>((2 * i % 16) | ((2 * i + 3) % 16) << 4);
+  const auto convert = [&](float scale) {
+    write_raw(f, f.tensors(), {{stem + ".weight", "U32", {kFf, kHidden / 8}, codes}, {stem + ".scales", "F32", {kFf, 1}, repeated(scale, kFf)}, {stem + ".biases", "F32", {kFf, 1}, repeated(-1.5f, kFf)}});
+    model::convert_folder(f.path(), dir.path() / "m.gguf");
+    return io::Gguf::open(dir.path() / "m.gguf").tensor("blk.0.ffn_up.weight");
+  };
+  const QTensor q = convert(0.125f);
+  CHECK(q.wtype() == WType::q4_1);
+  const Tensor v = q.decode();
+  for (std::int64_t i = 0; i < v.numel(); ++i) {
+    const auto code = static_cast<float>((i % 2 == 0 ? i : i + 2) % 16);
+    CHECK(v.data<float>()[i] == 0.125f * code - 1.5f);
+  }
+  CHECK(error_of([&] { convert(0.1f); }).kind() == ErrorKind::unsupported);
+  f.settings()["quantization"] = {{"group_size", 64}, {"bits", 8}};
+  std::ofstream(f.path() / "config.json") << f.settings().dump();
+  CHECK(error_of([&] { convert(0.125f); }).kind() == ErrorKind::unsupported);
+}
