@@ -2,6 +2,10 @@
 // What every search begins with: the block scaled by a power of two to magnitudes up to 1, its weights, and how a scale
 // in that unit becomes the half of the file.
 #pragma once
+#include <type_traits>
+
+#include "hanzo/quant/format/iq4_nl.h"
+#include "hanzo/quant/format/iq4_xs.h"
 #include "hanzo/quant/wtype.hpp"
 #include "src/quant/search/lanes.hpp"
 
@@ -90,6 +94,22 @@ HZ_FN BlockKind scale_block(const float* x, const float* importance, int n, Scal
   return BlockKind::ordinary;
 }
 
+// The uneven steps of IQ4 are for the large weights: without importance each counts by its square. Plain least squares gives
+// less error and a worse model (SmolLM2-135M: perplexity 21.4 against 20.0).
+template <class W>
+inline constexpr bool weighs_by_square = std::is_same_v<W, iq4_nl> || std::is_same_v<W, iq4_xs>;
+
+// w = x^2 + kShare * mean of x^2 over the group of 32: the mean keeps small weights from being worth nothing.
+HZ_FN void weigh_by_square(ScaledBlock& b, int n) {
+  constexpr float kShare = 2.0f;
+  for (int g = 0; g < n; g += 32) {
+    float sum = 0;
+    for (int i = g; i < g + 32; ++i) sum = sum + b.x[i] * b.x[i];
+    const float least = kShare * (sum * (1.0f / 32)) + 0x1p-60f;
+    for (int i = g; i < g + 32; ++i) b.w[i] = b.x[i] * b.x[i] + least;
+  }
+}
+
 // Calls encode(scaled block, importance of the block, zeroed block) for each block of a row; zero blocks stay zero,
 // poisoned ones are marked by poison(block).
 template <class W, class Encode, class Poison>
@@ -100,6 +120,8 @@ static inline void each_scaled_block(const float* x, int64_t n, const EncodeOpti
     std::memset(&b, 0, sizeof b);
     const float* importance = options.importance == nullptr ? nullptr : options.importance + at;
     const BlockKind kind = scale_block(x + at, importance, W::kElems, scaled);
+    if (importance == nullptr && weighs_by_square<W>)
+      weigh_by_square(scaled, W::kElems);
     if (kind == BlockKind::ordinary) encode(scaled, b);
     if (kind == BlockKind::poison) poison(b);
     std::memcpy(out, &b, sizeof b);
