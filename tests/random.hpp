@@ -3,6 +3,7 @@
 #pragma once
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "hanzo/core/random.hpp"
 #include "hanzo/quant/format/decode.h"
@@ -20,6 +21,14 @@ inline Tensor random_tensor(const Shape& shape, std::uint64_t seed) {
     p[i] = uniform(seed, 2, static_cast<std::uint64_t>(i)) < 0.02f ? u * 30 : u;
   }
   return t;
+}
+
+// Token ids below `vocab`.
+inline std::vector<std::int32_t> some_ids(std::int64_t n, std::int64_t vocab, std::uint64_t seed = 1) {
+  std::vector<std::int32_t> ids;
+  for (std::int64_t i = 0; i < n; ++i)
+    ids.push_back(static_cast<std::int32_t>(philox(seed, 0, static_cast<std::uint64_t>(i))[0] % static_cast<std::uint64_t>(vocab)));
+  return ids;
 }
 
 // Random bytes of a format, every block finite and of moderate size (any code, also those no encoder writes).

@@ -62,9 +62,10 @@ Tensor rope_table(std::int64_t positions, int rot, double base, double factor, s
   const std::int64_t half = rot / 2;
   Tensor t = Tensor::empty({positions, half, 2});
   float* out = t.data<float>();
+  const double log_base = own_log(base);
   std::vector<double> frequencies;
   for (std::int64_t i = 0; i < half; ++i) {
-    const double f = own_exp(-own_log(base) * (2.0 * static_cast<double>(i) / rot)) / factor;
+    const double f = own_exp(-log_base * (2.0 * static_cast<double>(i) / rot)) / factor;
     frequencies.push_back(divisors.empty() ? f : f / static_cast<double>(divisors[static_cast<std::size_t>(i)]));
   }
   parallel_for(threads, positions, kGrain, [&](std::int64_t begin, std::int64_t end) {

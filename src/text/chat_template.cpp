@@ -7,6 +7,7 @@
 
 #include "hanzo/core/error.hpp"
 #include "hanzo/text/tokenizer.hpp"
+#include "hanzo/text/utf8.hpp"
 #include "src/text/jinja/globals.hpp"
 #include "src/text/jinja/input.hpp"
 #include "src/text/jinja/interp.hpp"
@@ -95,7 +96,7 @@ ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
 ChatTemplate::~ChatTemplate() = default;
 
 ChatTemplate ChatTemplate::parse(std::string_view source, std::string name) {
-  const std::size_t bad = jinja::first_invalid_utf8(source);
+  const std::size_t bad = first_invalid_utf8(source);
   if (bad != source.size()) {
     throw Error(ErrorKind::bad_file, "the template is not valid UTF-8 at byte " + std::to_string(bad), std::move(name));
   }

@@ -62,13 +62,18 @@ void append_utf8(std::string& out, char32_t cp) {
   }
 }
 
-bool is_valid_utf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
+std::size_t first_invalid_utf8(std::string_view text) {
+  std::size_t i = 0;
+  while (i < text.size()) {
+    if (static_cast<unsigned char>(text[i]) < 0x80) {
+      ++i;
+      continue;
+    }
     const Utf8Char c = decode_utf8(text, i);
-    if (!c.valid) return false;
+    if (!c.valid) return i;
     i += c.length;
   }
-  return true;
+  return text.size();
 }
 
 std::string repair_utf8(std::string_view text) {

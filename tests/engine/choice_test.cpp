@@ -6,6 +6,7 @@
 #include "hanzo/engine/generator.hpp"
 #include "src/engine/log_sum.hpp"
 #include "tests/catch.hpp"
+#include "tests/errors.hpp"
 #include "tests/model/tiny_chat.hpp"
 #include "tests/model/tiny_model.hpp"
 #include "tests/temp_dir.hpp"
@@ -31,21 +32,6 @@ double plain_score(const Model& model, const std::vector<std::int32_t>& ids, std
 Generator tiny_generator(const std::filesystem::path& folder) {
   write_tiny_chat(folder / "chat.gguf");
   return Generator(Model::load(folder / "chat.gguf", {.threads = 1}));
-}
-
-ErrorKind kind_of(auto&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.kind();
-  }
-  return ErrorKind::failed;
-}
-
-std::vector<std::int32_t> some_ids(std::size_t n, std::int32_t vocab) {
-  std::vector<std::int32_t> ids;
-  for (std::size_t i = 0; i < n; ++i) ids.push_back(static_cast<std::int32_t>(i * 7 % static_cast<std::size_t>(vocab)));
-  return ids;
 }
 
 }  // namespace
@@ -74,7 +60,7 @@ TEST_CASE("choices are scored like each text alone", "[engine]") {
 TEST_CASE("choices that cannot be meant are refused", "[engine]") {
   const TempDir dir;
   const Generator gen = tiny_generator(dir.path());
-  const auto score = [&](std::string_view text, std::vector<std::string> choices) { return kind_of([&] { score_choices(gen.model(), gen.tokenizer(), text, choices); }); };
+  const auto score = [&](std::string_view text, std::vector<std::string> choices) { return error_of_call([&] { score_choices(gen.model(), gen.tokenizer(), text, choices); }).kind(); };
   CHECK(score("hello", {"a"}) == ErrorKind::usage);
   CHECK(score("hello", {"a", ""}) == ErrorKind::usage);
   CHECK(score("", {"a", "b"}) == ErrorKind::usage);
@@ -95,7 +81,7 @@ TEST_CASE("agreement with saved logits equals agreement with the model itself", 
   CHECK(saved.kl_mean == direct.kl_mean);
   CHECK(saved.top1 == direct.top1);
   CHECK(agreement_with(file, base, ids, o).kl_mean == 0);
-  CHECK(kind_of([&] { agreement_with(file, other, some_ids(71, 79), o); }) == ErrorKind::bad_file);
-  CHECK(kind_of([&] { agreement_with(file, other, ids, {.window = 16}); }) == ErrorKind::bad_file);
-  CHECK(kind_of([&] { agreement_with(dir.path() / "m.gguf", other, ids, o); }) == ErrorKind::bad_file);
+  CHECK(error_of_call([&] { agreement_with(file, other, some_ids(71, 79), o); }).kind() == ErrorKind::bad_file);
+  CHECK(error_of_call([&] { agreement_with(file, other, ids, {.window = 16}); }).kind() == ErrorKind::bad_file);
+  CHECK(error_of_call([&] { agreement_with(dir.path() / "m.gguf", other, ids, o); }).kind() == ErrorKind::bad_file);
 }

@@ -15,9 +15,11 @@
 #include "hanzo/quant/format/q4_1.h"
 #include "hanzo/text/tokenizer.hpp"
 #include "tests/catch.hpp"
+#include "tests/errors.hpp"
 #include "tests/temp_dir.hpp"
 
 using namespace hz;
+using test::error_of_call;
 using nlohmann::json;
 namespace fs = std::filesystem;
 
@@ -116,16 +118,6 @@ class Folder {
 
 float value(const Tensor& t, std::int64_t i) { return t.dtype() == DType::bf16 ? to_float(t.data<BFloat16>()[i]) : t.data<float>()[i]; }
 
-template <class F>
-Error error_of(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e;
-  }
-  FAIL("no error");
-  return Error(ErrorKind::failed, "");
-}
 
 }  // namespace
 
@@ -226,7 +218,7 @@ TEST_CASE("what is not built is refused by name, and no file is left") {
     Folder f(dir.path() / "m", type);
     change(f);
     f.write();
-    const Error e = error_of([&] { model::convert_folder(f.path(), out); });
+    const Error e = error_of_call([&] { model::convert_folder(f.path(), out); });
     CHECK((e.kind() == ErrorKind::unsupported || e.kind() == ErrorKind::bad_file));
     CHECK(std::string(e.what()).find(names) != std::string::npos);
     CHECK(!fs::exists(out));
@@ -261,7 +253,7 @@ TEST_CASE("an index of shards is followed inside the folder alone") {
   CHECK(fs::file_size(dir.path() / "one.gguf") == fs::file_size(dir.path() / "two.gguf"));
   map.begin().value() = "../m/model-0.safetensors";
   std::ofstream(f.path() / "model.safetensors.index.json") << json{{"weight_map", map}}.dump();
-  CHECK(error_of([&] { model::convert_folder(f.path(), dir.path() / "two.gguf"); }).kind() == ErrorKind::bad_file);
+  CHECK(error_of_call([&] { model::convert_folder(f.path(), dir.path() / "two.gguf"); }).kind() == ErrorKind::bad_file);
 }
 
 namespace {
@@ -318,7 +310,7 @@ TEST_CASE("FP8 becomes BF16 where that is exact, else F32, else an error") {
   CHECK(v.data<float>()[56] == 0.25f);            // 0x38: 1
   CHECK(v.data<float>()[126] == 0.25f * 448);     // 0x7e: the largest
   CHECK(convert(1.0f + 0x1p-10f).wtype() == WType::f32);
-  CHECK(error_of([&] { convert(1.0f + 0x1p-23f); }).kind() == ErrorKind::unsupported);
+  CHECK(error_of_call([&] { convert(1.0f + 0x1p-23f); }).kind() == ErrorKind::unsupported);
 }
 
 TEST_CASE("affine groups become Q4_1 with the same values, or an error") {
@@ -342,8 +334,8 @@ TEST_CASE("affine groups become Q4_1 with the same values, or an error") {
     const auto code = static_cast<float>((i % 2 == 0 ? i : i + 2) % 16);
     CHECK(v.data<float>()[i] == 0.125f * code - 1.5f);
   }
-  CHECK(error_of([&] { convert(0.1f); }).kind() == ErrorKind::unsupported);
+  CHECK(error_of_call([&] { convert(0.1f); }).kind() == ErrorKind::unsupported);
   f.settings()["quantization"] = {{"group_size", 64}, {"bits", 8}};
   std::ofstream(f.path() / "config.json") << f.settings().dump();
-  CHECK(error_of([&] { convert(0.125f); }).kind() == ErrorKind::unsupported);
+  CHECK(error_of_call([&] { convert(0.125f); }).kind() == ErrorKind::unsupported);
 }

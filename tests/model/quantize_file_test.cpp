@@ -12,11 +12,13 @@
 
 #include "hanzo/io/gguf_split.hpp"
 #include "tests/catch.hpp"
+#include "tests/errors.hpp"
 #include "tests/faults.hpp"
 #include "tests/model/tiny_model.hpp"
 #include "tests/temp_dir.hpp"
 
 using namespace hz;
+using test::error_of_call;
 using namespace hz::model;
 namespace fs = std::filesystem;
 
@@ -46,16 +48,6 @@ std::map<std::string, std::string> types_of(const fs::path& file) {
 }
 std::size_t files_in(const fs::path& folder) { return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator())); }
 
-template <class F>
-Error error_of(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e;
-  }
-  FAIL("no error");
-  return Error(ErrorKind::failed, "");
-}
 
 // Mean squares 0.5 .. 1.5 for every matrix of the file.
 Importance importance_for(const fs::path& file) {
@@ -180,7 +172,7 @@ TEST_CASE("options choose the types of single tensors") {
   CHECK(t["output.weight"] == "Q4_K");
   CHECK(t["blk.0.ffn_down.weight"] == "Q4_K");
   o.types = {{"(", WType::q8_0}};
-  CHECK(error_of([&] { quantize_file(in, out, o); }).kind() == ErrorKind::usage);
+  CHECK(error_of_call([&] { quantize_file(in, out, o); }).kind() == ErrorKind::usage);
 }
 
 TEST_CASE("fallbacks are counted, and refused when strict") {
@@ -191,7 +183,7 @@ TEST_CASE("fallbacks are counted, and refused when strict") {
   CHECK(types_of(out)["blk.0.attn_q.weight"] == "Q5_0");
   fs::remove(out);
   o.strict = true;
-  CHECK(error_of([&] { quantize_file(in, out, o); }).kind() == ErrorKind::usage);
+  CHECK(error_of_call([&] { quantize_file(in, out, o); }).kind() == ErrorKind::usage);
   CHECK(!fs::exists(out));
 }
 
@@ -200,7 +192,7 @@ TEST_CASE("quantized sources are refused unless that is wanted") {
   const fs::path in = tiny(dir), q8 = dir.path() / "q8.gguf", q4 = dir.path() / "q4.gguf";
   quantize_file(in, q8, options("Q8_0"));
   QuantizeFileOptions o = options("Q4_0");
-  const Error e = error_of([&] { quantize_file(q8, q4, o); });
+  const Error e = error_of_call([&] { quantize_file(q8, q4, o); });
   CHECK(e.kind() == ErrorKind::usage);
   CHECK(e.hint().find("--requantize") != std::string::npos);
   o.requantize = true;
@@ -217,7 +209,7 @@ TEST_CASE("types that need an importance matrix say how to make one") {
   const fs::path in = tiny(dir), out = dir.path() / "out.gguf";
   for (const char* recipe : {"IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S"}) {
     INFO(recipe);
-    const Error e = error_of([&] { quantize_file(in, out, options(recipe)); });
+    const Error e = error_of_call([&] { quantize_file(in, out, options(recipe)); });
     CHECK(e.kind() == ErrorKind::usage);
     CHECK(e.hint().find("hz-quantize imatrix") != std::string::npos);
   }
@@ -226,7 +218,7 @@ TEST_CASE("types that need an importance matrix say how to make one") {
   wrong.entries()["blk.0.attn_q.weight"].sums.resize(128);
   QuantizeFileOptions o = options("Q4_K_M");
   o.importance = &wrong;
-  CHECK(error_of([&] { quantize_file(in, out, o); }).kind() == ErrorKind::usage);
+  CHECK(error_of_call([&] { quantize_file(in, out, o); }).kind() == ErrorKind::usage);
   CHECK(files_in(dir.path()) == 1);
 }
 
@@ -256,7 +248,7 @@ TEST_CASE("the output may not be the input, under no name") {
   fs::create_hard_link(in, dir.path() / "hard.gguf");
   for (const fs::path& out : {in, dir.path() / "soft.gguf", dir.path() / "hard.gguf", dir.path() / "." / "tiny.gguf"}) {
     INFO(out);
-    CHECK(error_of([&] { quantize_file(in, out, options("Q4_0")); }).kind() == ErrorKind::usage);
+    CHECK(error_of_call([&] { quantize_file(in, out, options("Q4_0")); }).kind() == ErrorKind::usage);
   }
   CHECK(content(in) == before);
 }
@@ -272,7 +264,7 @@ TEST_CASE("a split input stays split when wanted, else becomes one file") {
   REQUIRE(s.files.size() == 3);
   io::merge_gguf(s.files[0], dir.path() / "merged.gguf");
   CHECK(content(dir.path() / "merged.gguf") == content(dir.path() / "whole.gguf"));
-  CHECK(error_of([&] { quantize_file(parts[0], dir.path() / "q.gguf", o); }).kind() == ErrorKind::usage);  // parts exist
+  CHECK(error_of_call([&] { quantize_file(parts[0], dir.path() / "q.gguf", o); }).kind() == ErrorKind::usage);  // parts exist
 }
 
 TEST_CASE("weights that are not finite stop the work, and no file is left") {
@@ -283,7 +275,7 @@ TEST_CASE("weights that are not finite stop the work, and no file is left") {
   t.data<float>()[700] = std::numeric_limits<float>::quiet_NaN();
   w.add("blk.0.attn_q.weight", t);
   w.write(dir.path() / "in.gguf");
-  const Error e = error_of([&] { quantize_file(dir.path() / "in.gguf", dir.path() / "out.gguf", options("Q4_K_M")); });
+  const Error e = error_of_call([&] { quantize_file(dir.path() / "in.gguf", dir.path() / "out.gguf", options("Q4_K_M")); });
   CHECK(e.kind() == ErrorKind::bad_file);
   CHECK(std::string(e.what()).find("row 2") != std::string::npos);
   CHECK(files_in(dir.path()) == 1);
@@ -313,7 +305,7 @@ TEST_CASE("a full disk, a failed call or a stop leave the folder as it was") {
                             if (++reports == 5) stop.request_stop();
                           },
                           stop.get_token()};
-  CHECK(error_of([&] { quantize_file(in, out, options("Q4_0"), progress); }).kind() == ErrorKind::cancelled);
+  CHECK(error_of_call([&] { quantize_file(in, out, options("Q4_0"), progress); }).kind() == ErrorKind::cancelled);
   CHECK(content(out) == before);
   CHECK(files_in(dir.path()) == 2);
 }

@@ -15,12 +15,6 @@ using namespace hz::test;
 
 namespace {
 
-std::vector<std::int32_t> some_ids(std::int64_t n, std::int64_t vocab, std::uint64_t seed = 1) {
-  std::vector<std::int32_t> ids;
-  for (std::int64_t i = 0; i < n; ++i) ids.push_back(static_cast<std::int32_t>(philox(seed, 0, static_cast<std::uint64_t>(i))[0] % static_cast<std::uint64_t>(vocab)));
-  return ids;
-}
-
 std::vector<TinySpec> specs() {
   std::vector<TinySpec> list;
   list.push_back({});

@@ -14,7 +14,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "design"))
 import checks  # noqa: E402
 
-TOOL, MODEL = sys.argv[1:3]
+TOOL, MODEL, TINY_CHAT = sys.argv[1:4]
 result = checks.Checks()
 
 
@@ -40,6 +40,7 @@ def formats(folder):
     wanted = {"avg_ts", "stddev_ts", "avg_ns", "stddev_ns", "samples_ns", "samples_ts", "ttft_ms", "load_seconds", "peak_memory", "bytes_per_token", "read_bandwidth",
               "fma_peak", "int8_peak", "model_size", "model_n_params", "n_depth", "n_ubatch", "type_k", "test_time", "build_commit"}
     check("records have the keys", all(wanted <= x.keys() for x in records), wanted - records[0].keys())
+    check("the peak of memory is the model's, in every row", max(x["peak_memory"] for x in records) < 200e6, [x["peak_memory"] for x in records])
     check("rates fit the samples", all(abs(x["avg_ts"] - sum(x["samples_ts"]) / 2) < 1e-6 * x["avg_ts"] for x in records))
     check("generated tokens have percentiles", all(x["token_ms_p50"] <= x["token_ms_p95"] for x in records if x["n_gen"]))
     r = speed("-p", "8", "-n", "0", "-d", "0,8", "-o", "jsonl", "--oe", "csv")
@@ -78,22 +79,74 @@ def subcommands(folder):
     check("kl needs --save or --base", r.returncode == 2 and "--save" in r.stderr, r)
 
 
+def text_of(folder):
+    """A model with a tokenizer, and a text of some windows."""
+    model, text = pathlib.Path(folder, "chat.gguf"), pathlib.Path(folder, "t.txt")
+    subprocess.run([TINY_CHAT, model], check=True)
+    text.write_text("hello world, it's a hell of a world. " * 60)
+    return model, text
+
+
+def measures(folder):
+    model, text = text_of(folder)
+    ppl = json.loads(run("ppl", "-m", model, "-f", text, "-c", 64, "--json", "-q").stdout)
+    check("ppl: whole windows, second halves", ppl["perplexity"] > 1 and ppl["tokens"] == ppl["windows"] * 31, ppl)
+    quality = json.loads(run("quality", "-m", model, "-f", text, "-c", 64, "--json", "-q").stdout)
+    base = pathlib.Path(folder, "base.gguf")
+    saved = run("kl", "-m", model, "-f", text, "-c", 64, "--activations", "f32", "--save", base, "-q")
+    kl = json.loads(run("kl", "-m", model, "-f", text, "-c", 64, "--base", base, "--json", "-q").stdout)
+    check("kl against a saved base is what quality measures", saved.returncode == 0 and kl == quality, (kl, quality))
+    check("kl of the base with itself is 0",
+          json.loads(run("kl", "-m", model, "-f", text, "-c", 64, "--activations", "f32", "--base", base, "--json", "-q").stdout)["kl_mean"] == 0)
+    r = run("kl", "-m", model, "-f", text, "-c", 32, "--base", base, "-q")
+    check("a base of another window is refused", r.returncode == 3 and "another text or window" in r.stderr, r)
+    tasks = pathlib.Path(folder, "tasks.jsonl")
+    tasks.write_text('{"prompt": "hello", "choices": [" world", " hell"], "answer": 0}\n{"prompt": "hello", "choices": [" world", " hell"], "answer": 1}\n')
+    r = run("choice", "-m", model, "-f", tasks, "--json", "-q")
+    check("choice: of two opposite answers one is right", json.loads(r.stdout)["accuracy"] == 0.5, r)
+    for name, line in (("no object", "[1]"), ("answer out of range", '{"prompt": "a", "choices": ["b", "c"], "answer": 2}'), ("no JSON", "{")):
+        tasks.write_text('{"prompt": "a", "choices": ["b", "c"], "answer": 0}\n' + line + "\n")
+        r = run("choice", "-m", model, "-f", tasks, "-q")
+        check(f"choice: {name} is refused with its line", r.returncode == 3 and "line 2" in r.stderr, r)
+
+
 def peer(folder):
-    fake = pathlib.Path(folder, "llama-bench")
-    fake.write_text("#!/bin/sh\necho '[{\"avg_ts\": 50.0}]'\n")
-    gate = pathlib.Path(folder, "llama-perplexity")
-    gate.write_text("#!/bin/sh\necho 'Final estimate: PPL = 1.0 +/- 0.1' >&2\n")
-    for f in (fake, gate):
-        f.chmod(f.stat().st_mode | stat.S_IXUSR)
-    text = pathlib.Path(folder, "t.txt")
-    text.write_text("hello " * 400)
-    r = speed("-p", "8", "-n", "0", "--ab", fake, "-f", text)
-    check("--ab refuses a model without text before it measures", r.returncode != 0 and "tok" in r.stderr, r)
+    """A stand-in for llama-bench and llama-perplexity that says what it is told."""
+    model, text = text_of(folder)
+
+    def script(name, body):
+        path = pathlib.Path(folder, name)
+        path.write_text("#!/bin/sh\n" + body + "\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return path
+
+    bench = script("llama-bench", "echo '[{\"avg_ts\": 50.0}]'")
+    ours = json.loads(run("ppl", "-m", model, "-f", text, "--json", "-q").stdout)["perplexity"]
+
+    def ab():
+        return run("-m", model, "-r", 3, "-q", "-p", 8, "-n", 0, "--ab", bench, "-f", text, "-o", "json")
+
+    script("llama-perplexity", f"echo 'Final estimate: PPL = {ours * 1.005:.4f} +/- 0.1' >&2")
+    r = ab()
+    record = json.loads(r.stdout)[0]
+    check("--ab: medians and their ratio, pair by pair", r.returncode == 0 and record["peer_ts"] == 50 and len(record["samples_ours"]) == 3
+          and abs(record["ratio"] - record["ours_ts"] / 50) < 1e-9 * record["ratio"], r)
+    script("llama-perplexity", f"echo 'Final estimate: PPL = {ours * 1.02:.4f} +/- 0.1' >&2")
+    r = ab()
+    check("--ab measures nothing when the perplexities differ", r.returncode == 1 and "more than 1 %" in r.stderr and r.stdout == "", r)
+    script("llama-perplexity", "exit 3")
+    r = ab()
+    check("--ab names a peer that fails", r.returncode == 1 and "status 3" in r.stderr and "llama-perplexity" in r.stderr, r)
+    script("llama-perplexity", f"echo 'Final estimate: PPL = {ours:.4f}'")
+    script("llama-bench", "echo nonsense")
+    r = ab()
+    check("--ab names a peer without JSON", r.returncode == 1 and "avg_ts" in r.stderr, r)
 
 
 with tempfile.TemporaryDirectory() as temporary:
     formats(temporary)
     subcommands(temporary)
+    measures(temporary)
     peer(temporary)
 refused()
 result.finish()

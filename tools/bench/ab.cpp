@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,11 +31,8 @@ struct Output {
 
 // Runs a program without a shell; what it wrote. Throws Error(failed) when it does not end with 0, cancelled on a stop.
 Output run_program(const std::vector<std::string>& words, const std::stop_token& stop) {
-  char out_name[] = "/tmp/hz-bench-out-XXXXXX", err_name[] = "/tmp/hz-bench-err-XXXXXX";
-  const int out = ::mkstemp(out_name), err = ::mkstemp(err_name);
-  if (out < 0 || err < 0) throw Error(ErrorKind::io, "cannot make a temporary file: " + std::string(std::strerror(errno)), "/tmp");
-  ::unlink(out_name);
-  ::unlink(err_name);
+  const int out = ::memfd_create("out", MFD_CLOEXEC), err = ::memfd_create("err", MFD_CLOEXEC);
+  if (out < 0 || err < 0) throw Error(ErrorKind::io, "cannot make a file in memory: " + std::string(std::strerror(errno)), words[0]);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
@@ -47,11 +45,9 @@ Output run_program(const std::vector<std::string>& words, const std::stop_token&
   const int failed = ::posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
   int status = 0;
-  if (failed == 0) {
-    while (::waitpid(pid, &status, WNOHANG) == 0) {
-      if (stop.stop_requested()) ::kill(pid, SIGTERM);
-      ::usleep(2000);
-    }
+  while (failed == 0 && ::waitpid(pid, &status, WNOHANG) == 0) {
+    if (stop.stop_requested()) ::kill(pid, SIGTERM);
+    ::usleep(2000);
   }
   const auto text = [](int fd) {
     std::string s;

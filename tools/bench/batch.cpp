@@ -10,6 +10,7 @@
 #include "tools/bench/grid.hpp"
 #include "tools/bench/plot.hpp"
 #include "tools/bench/quality.hpp"
+#include "tools/bench/speed.hpp"
 #include "tools/common/model_options.hpp"
 #include "tools/common/run.hpp"
 
@@ -40,11 +41,10 @@ struct Times {
 // All sequences in one batch a step; prompts in chunks of at most ubatch tokens over all sequences.
 Times run_once(const Model& model, std::int64_t count, std::int64_t prompt, std::int64_t generate, std::int64_t ubatch, const std::stop_token& stop) {
   std::vector<model::KvSequence> kv;
-  std::vector<std::vector<std::int32_t>> ids(static_cast<std::size_t>(count));
-  for (std::int64_t s = 0; s < count; ++s) {
+  std::vector<std::vector<std::int32_t>> ids;
+  for (std::int64_t i = 0; i < count; ++i) {
     kv.push_back(model.new_sequence());
-    for (std::int64_t i = 0; i < prompt + generate; ++i)
-      ids[static_cast<std::size_t>(s)].push_back(static_cast<std::int32_t>(philox(static_cast<std::uint64_t>(s), 0, static_cast<std::uint64_t>(i))[0] % static_cast<std::uint64_t>(model.hparams().vocab)));
+    ids.push_back(random_ids(prompt + generate, model.hparams().vocab, static_cast<std::uint64_t>(i)));
   }
   const auto step = [&](std::int64_t at, std::int64_t tokens, LogitRows rows) {
     std::vector<SequenceChunk> chunks;

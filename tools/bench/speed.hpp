@@ -34,6 +34,9 @@ std::vector<Cell> cells_of(const SpeedArgs& args);
 // "pp512", "tg128 @ d4096", "pp512+tg128"
 std::string test_name(const Cell& cell);
 
+// Token ids below `vocab`, the same at every run.
+std::vector<std::int32_t> random_ids(std::int64_t n, std::int64_t vocab, std::uint64_t stream = 0);
+
 // One run of a cell: seconds in all, to the first logits, and of each generated token.
 struct Sample {
   double seconds = 0, first_token = 0;

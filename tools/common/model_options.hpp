@@ -18,6 +18,7 @@ struct ModelArgs {
   int threads = 0;
   bool no_pack = false, no_mmap = false;
 
+  ModelArgs() = default;
   explicit ModelArgs(CLI::App& app);
 };
 

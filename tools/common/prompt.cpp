@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -84,15 +85,11 @@ std::string read_prompt(const PromptArgs& args, Console& console) {
 }
 
 void check_utf8(std::string_view text, const std::string& source) {
-  std::size_t line = 1;
-  for (std::size_t at = 0; at < text.size();) {
-    const text::Utf8Char c = text::decode_utf8(text, at);
-    if (!c.valid)
-      throw Error(ErrorKind::usage, "the prompt is not valid UTF-8 at byte " + std::to_string(at) + " (line " + std::to_string(line) + ")", source,
-                  "convert it (iconv -f LATIN1 -t UTF-8), or pass --raw to send the bytes as they are");
-    line += text[at] == '\n';
-    at += c.length;
-  }
+  const std::size_t at = text::first_invalid_utf8(text);
+  if (at == text.size()) return;
+  const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  throw Error(ErrorKind::usage, "the prompt is not valid UTF-8 at byte " + std::to_string(at) + " (line " + std::to_string(line) + ")", source,
+              "convert it (iconv -f LATIN1 -t UTF-8), or pass --raw to send the bytes as they are");
 }
 
 std::vector<std::int32_t> parse_ids(const std::string& text, const Console& console) {

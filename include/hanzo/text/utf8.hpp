@@ -26,7 +26,9 @@ Utf8Char decode_utf8(std::string_view text, std::size_t pos);
 // Appends cp (a Unicode scalar value) to out.
 void append_utf8(std::string& out, char32_t cp);
 
-bool is_valid_utf8(std::string_view text);
+// Position of the first byte that begins no well-formed character, or text.size().
+std::size_t first_invalid_utf8(std::string_view text);
+inline bool is_valid_utf8(std::string_view text) { return first_invalid_utf8(text) == text.size(); }
 
 // The text with each maximal ill-formed subpart replaced by U+FFFD.
 std::string repair_utf8(std::string_view text);

@@ -95,7 +95,7 @@ HZ_FN BlockKind scale_block(const float* x, const float* importance, int n, Scal
 }
 
 // The uneven steps of IQ4 are for the large weights: without importance each counts by its square. Plain least squares gives
-// less error and a worse model (SmolLM2-135M: perplexity 21.4 against 20.0).
+// less error and a worse model (bench/results-quantize.md); a thorough search is asked for the least error.
 template <class W>
 inline constexpr bool weighs_by_square = std::is_same_v<W, iq4_nl> || std::is_same_v<W, iq4_xs>;
 
@@ -120,7 +120,7 @@ static inline void each_scaled_block(const float* x, int64_t n, const EncodeOpti
     std::memset(&b, 0, sizeof b);
     const float* importance = options.importance == nullptr ? nullptr : options.importance + at;
     const BlockKind kind = scale_block(x + at, importance, W::kElems, scaled);
-    if (importance == nullptr && weighs_by_square<W>)
+    if (importance == nullptr && weighs_by_square<W> && options.search == Search::normal)
       weigh_by_square(scaled, W::kElems);
     if (kind == BlockKind::ordinary) encode(scaled, b);
     if (kind == BlockKind::poison) poison(b);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "hanzo/text/utf8.hpp"
 #include "src/text/jinja/input.hpp"
 
 #include <algorithm>

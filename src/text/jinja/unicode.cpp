@@ -38,20 +38,6 @@ bool cased(char32_t c) { return is_upper(c) || is_lower(c) || is_title(c); }
 
 }  // namespace
 
-std::size_t first_invalid_utf8(std::string_view text) {
-  std::size_t i = 0;
-  while (i < text.size()) {
-    if (byte(text, i) < 0x80) {
-      ++i;
-      continue;
-    }
-    const Utf8Char c = decode_utf8(text, i);
-    if (!c.valid) return i;
-    i += c.length;
-  }
-  return text.size();
-}
-
 char32_t decode(std::string_view text, std::size_t& at) {
   const unsigned lead = byte(text, at++);
   if (lead < 0x80) return lead;

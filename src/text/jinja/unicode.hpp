@@ -8,9 +8,6 @@
 
 namespace hz::text::jinja {
 
-// Position of the first byte that is not valid UTF-8 (surrogates and overlong forms are not), or text.size().
-std::size_t first_invalid_utf8(std::string_view text);
-
 // Decodes the code point at `at` of valid UTF-8 and moves `at` past it.
 char32_t decode(std::string_view text, std::size_t& at);
 // Moves `at` to the start of the code point before it.
