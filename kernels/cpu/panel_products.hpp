@@ -53,26 +53,29 @@ HZ_FN void panel_group(const LaneBytes<W>& head, int j, const uint8_t* group, in
   }
 }
 
+// All sixteen rows of a block before the next block: memory is read once, in order, and never waits for a second pass.
 template <class W, int T>
 HZ_FN void matvec_packed_tokens(const std::byte* panel, int64_t k, const ActRow* x, float* const* y) {
   using L = PanelLayout<W>;
-  constexpr int kAhead = 2048;  // bytes
+  constexpr int kAhead = 2048, kHalves = 16 / kLanes;  // bytes; vectors of rows
   const int8_t* codes[T];
   for (int t = 0; t < T; ++t) codes[t] = x[t].codes;
-  for (int row = 0; row < 16; row += kLanes) {
-    V sum[T];
-    for (int t = 0; t < T; ++t) sum[t] = set1(0.0f);
-    const auto* at = (const uint8_t*)panel;
-    for (int64_t b = 0; b < k; b += W::kElems, at += L::kBytes) {
-      const LaneBytes<W> head{at, row};
-      if (row == 0)
-        for (int64_t i = 0; i < L::kBytes; i += 64) prefetch(at + kAhead + i);
+  V sum[kHalves][T];
+  for (int h = 0; h < kHalves; ++h)
+    for (int t = 0; t < T; ++t) sum[h][t] = set1(0.0f);
+  const auto* at = (const uint8_t*)panel;
+  for (int64_t b = 0; b < k; b += W::kElems, at += L::kBytes) {
+    for (int64_t i = 0; i < L::kBytes; i += 64) prefetch(at + kAhead + i);
+#pragma GCC unroll 2
+    for (int h = 0; h < kHalves; ++h) {
+      const LaneBytes<W> head{at, h * kLanes};
 #pragma GCC unroll 8
       for (int j = 0; j < W::kElems / 32; ++j)
-        panel_group<W, T>(head, j, at + L::kHeadBytes * 16 + j * L::kGroupBytes, row, x, codes, b + 32 * j, sum);
+        panel_group<W, T>(head, j, at + L::kHeadBytes * 16 + j * L::kGroupBytes, h * kLanes, x, codes, b + 32 * j, sum[h]);
     }
-    for (int t = 0; t < T; ++t) store(y[t] + row, sum[t]);
   }
+  for (int h = 0; h < kHalves; ++h)
+    for (int t = 0; t < T; ++t) store(y[t] + h * kLanes, sum[h][t]);
 }
 
 template <class W>

@@ -96,6 +96,7 @@ double peer_rate(const SpeedArgs& args, const Cell& cell, const std::stop_token&
                                  "-ctk", cell.kv, "-ctv", cell.kv};
   if (cell.test.prompt > 0 && cell.test.generate > 0) words.insert(words.end(), {"-p", "0", "-n", "0", "-pg", fmt::format("{},{}", cell.test.prompt, cell.test.generate)});
   else words.insert(words.end(), {"-p", std::to_string(cell.test.prompt), "-n", std::to_string(cell.test.generate)});
+  if (args.no_warmup) words.emplace_back("--no-warmup");
   const Output o = run_program(words, stop);
   const nlohmann::json j = nlohmann::json::parse(o.out, nullptr, false);
   if (!j.is_array() || j.size() != 1 || !j[0].contains("avg_ts") || !j[0]["avg_ts"].is_number()) throw Error(ErrorKind::failed, "its JSON has no avg_ts of one test", args.ab);
@@ -122,9 +123,9 @@ int run_ab(const SpeedArgs& args, Console& console) {
     if (passed != cell.model) gate(args, cell, model, text, progress, console);
     passed = cell.model;
     CellRunner runner(model, cell);
-    if (!args.no_warmup) runner.run(progress.stop);
     std::vector<double> ours, theirs, ratios;
     for (int r = 0; r < args.repetitions; ++r) {
+      if (!args.no_warmup) runner.run(progress.stop);  // each time: the peer, a new process, warms up each time too
       ours.push_back(static_cast<double>(cell.test.prompt + cell.test.generate) / runner.run(progress.stop).seconds);
       theirs.push_back(peer_rate(args, cell, progress.stop));
       ratios.push_back(ours.back() / theirs.back());
