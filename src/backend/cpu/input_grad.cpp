@@ -60,6 +60,7 @@ class InputGrad {
 
  private:
   void decode(const WeightRows& w, std::int64_t row, std::int64_t count, std::int64_t col, std::int64_t n, GradScratch& s) const;
+  void turn(const GradProduct& p, std::size_t t, std::int64_t tile, std::int64_t row, std::int64_t count, GradScratch& s) const;
   void product(const GradProduct& p, std::int64_t begin, std::int64_t end, std::int64_t col, std::int64_t n, GradScratch& s) const;
 
   const CpuKernels& kernels_;
@@ -84,6 +85,16 @@ void InputGrad::decode(const WeightRows& w, std::int64_t row, std::int64_t count
   }
 }
 
+// Columns [row, row + count) of `tile` rows of dy, from entry t on, turned into s.packed.
+void InputGrad::turn(const GradProduct& p, std::size_t t, std::int64_t tile, std::int64_t row, std::int64_t count, GradScratch& s) const {
+  const std::int32_t* from = p.from.data() + t;
+  const auto at = [&](std::int64_t i) { return p.dy + from[i] * p.dy_stride + row; };
+  for (std::int64_t i = 0, run = 1; i < tile; i += run, run = 1) {
+    while (i + run < tile && from[i + run] == from[i] + run) ++run;  // neighbours in dy
+    kernels_.transpose(at(i), p.dy_stride, run, count, s.packed.data() + i, 16);
+  }
+}
+
 void InputGrad::product(const GradProduct& p, std::int64_t begin, std::int64_t end, std::int64_t col, std::int64_t n, GradScratch& s) const {
   // Rows of this token block; `to` ascends.
   const auto lo = std::lower_bound(p.to.begin(), p.to.end(), begin), hi = std::lower_bound(lo, p.to.end(), end);
@@ -97,10 +108,7 @@ void InputGrad::product(const GradProduct& p, std::int64_t begin, std::int64_t e
     decode(p.w, row, count, col, n, s);
     for (std::size_t t = first; t < last; t += static_cast<std::size_t>(tile_)) {
       const auto tile = std::min(tile_, static_cast<std::int64_t>(last - t));
-      for (std::int64_t i = 0; i < tile; ++i) {
-        const float* from = p.dy + p.from[t + static_cast<std::size_t>(i)] * p.dy_stride + row;
-        for (std::int64_t r = 0; r < count; ++r) s.packed[static_cast<std::size_t>(16 * r + i)] = from[r];
-      }
+      turn(p, t, tile, row, count, s);
       const auto multiply = [&](float* out, std::int64_t ldo) {
         for (std::int64_t c = 0; c < n; c += block_)
           kernels_.grad_tile(s.packed.data(), 16, s.decoded.data() + c * kRows, block_, count, tile, std::min(block_, n - c), out + c, ldo, true);
