@@ -147,7 +147,7 @@ static void attend_grad(const AttendArgs& a, const AttendGradArgs& g) {
     float sum = 0.0f;
     for (int64_t t = 0; t < g.count; ++t) {
       const AttendQuery& q = g.queries[t];
-      const float p = exp1(*a.sink - q.stats[0]) / q.stats[1];
+      const float p = exp1(*q.sink - q.stats[0]) / q.stats[1];
       sum -= p * dot_rows(g.dout[t], g.out[t], vd);
     }
     *g.dsink = sum;

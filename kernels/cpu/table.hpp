@@ -29,11 +29,8 @@ struct IntPanel {
   std::int64_t blocks;
 };
 
-// One attention page of one kv head: 64 positions.
-struct PageView {
-  const std::byte* k;
-  const std::byte* v;
-};
+constexpr int kTileQueries = 24;  // that share one pass over the pages: the most of one call of attend_pages
+constexpr int kPartHead = 16;     // floats before o in a row of attend_pages
 
 // One query row against the pages of its sequence.
 struct AttendQuery {
@@ -42,6 +39,7 @@ struct AttendQuery {
   std::int64_t first, last;  // visible positions [first, last)
   float slope;               // ALiBi, 0 without
   std::int64_t position;     // of the query
+  const float* sink = nullptr;  // one logit, or null
   float* stats = nullptr;    // [2]: the largest score, and the sum of e^(score - largest); null: not wanted
 };
 
@@ -61,7 +59,6 @@ struct AttendArgs {
   KvKind kind;
   int head_dim, value_dim;
   float scale, softcap;      // softcap 0: none
-  const float* sink;         // one logit, or null
   const std::byte* const* pages;  // base of each page of the sequence
   std::size_t k_offset, v_offset; // of this layer and head within a page
 };
@@ -108,6 +105,9 @@ struct CpuKernels {
   // K and V of one position into slot `slot` of a page; false when a value does not fit a half.
   bool (*kv_write)(KvKind kind, const float* k, const float* v, int head_dim, int value_dim, int slot, std::byte* page_k, std::byte* page_v);
   void (*attend)(const AttendArgs& args, const AttendQuery* queries, int count);
+  // In parts: pages [first, last), each by itself, into rows; then the rows of all pages merged (kernels/cpu/attention.hpp).
+  void (*attend_pages)(const AttendArgs& args, const AttendQuery* queries, int count, std::int64_t first, std::int64_t last, float* rows);
+  void (*attend_merge)(const AttendArgs& args, const AttendQuery* queries, int count, std::int64_t pages, const float* rows);
 
   // w [k][16 rows]; y[t][r] = fma(w, x[t][k], y), k ascending.
   void (*float_tile)(const float* w, const float* const* x, std::int64_t k, int tokens, float* const* y, bool carry);

@@ -86,6 +86,18 @@ TEST_CASE("attention has the same bits for any chunking, threads and instruction
   }
 }
 
+TEST_CASE("a long context in parts, page by page, has the bits of one pass", "[kernels]") {
+  for (const KvKind kind : {KvKind::f16, KvKind::f32, KvKind::q8_0})
+    for (const Setup& s : {Setup{.heads = 3, .kv_heads = 1, .kind = kind, .sinks = true}, Setup{.kind = kind, .window = 530, .slopes = true}}) {
+      const Tensor want = attend(*make_backend("cpu", {.threads = 1}), s, 600, 600);
+      for (const auto* isa : runnable_isas())
+        for (const int threads : {2, 7}) {
+          INFO(isa->name << " threads " << threads << " kind " << static_cast<int>(kind) << " window " << s.window);
+          REQUIRE(same_bits(want, attend(*make_backend("cpu", {.threads = threads, .isa = isa->name}), s, 600, isa->lanes == 1 ? 5 : 1)));
+        }
+    }
+}
+
 TEST_CASE("without a causal mask every position of the segment is seen", "[kernels]") {
   const Setup s{.causal = false};
   const Tensor a = attend(*make_backend("cpu"), s, 70, 70), b = attend(*make_backend("reference"), s, 70, 70);
