@@ -4,6 +4,7 @@ was moved; and by Meson as a subproject."""
 import argparse
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 import sys
@@ -83,6 +84,18 @@ def with_cmake(folder, libdir, prefix):
     return answer_complaints(copy / "b/consumer", libdir)
 
 
+def examples(folder, libdir, static):
+    """Every example builds with the compiler and pkg-config alone; the one that needs no model runs."""
+    env = {"PKG_CONFIG_PATH": str(libdir / "pkgconfig")}
+    flags = call("pkg-config", "--cflags", "--libs", *(["--static"] if static else []), "hanzo", **env).split()
+    out = folder / "examples"
+    out.mkdir()
+    for source in sorted((args.root / "examples").glob("*.cpp")):
+        call(os.environ.get("CXX", "c++"), "-std=c++20", source, "-o", out / source.stem, *shlex.split(" ".join(flags)))
+    call(out / "custom_op", LD_LIBRARY_PATH=str(libdir))
+    return []
+
+
 def refused_version(folder, prefix):
     copy = consumer(folder, "cmake-version")
     text = (copy / "CMakeLists.txt").read_text().replace("hanzo 0.1", "hanzo 0.2")
@@ -123,6 +136,7 @@ def uses(folder, prefix, static):
     folder = folder / kind
     folder.mkdir()
     case(f"a Makefile uses the {kind} library", lambda: with_make(folder, libdir, static))
+    case(f"the examples build against the {kind} library", lambda: examples(folder, libdir, static))
     for tool, name, action in (("cmake", "CMake", lambda: with_cmake(folder, libdir, prefix)),
                                ("ninja", "Meson", lambda: with_meson(folder, libdir))):
         if shutil.which(tool):
