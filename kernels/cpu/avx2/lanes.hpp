@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "hanzo/quant/format/portable.h"
+#include "kernels/cpu/dot32.hpp"
 
 namespace hz::cpu {
 inline namespace HZ_UNIT {

@@ -77,6 +77,15 @@ HZ_FN VI load_u8(const uint8_t* p) { return *p; }
 HZ_FN VI load_i8(const int8_t* p) { return *p; }
 // round-to-nearest-even of kLanes values in [-127, 127].
 HZ_FN void store_i8(int8_t* p, V v) { *p = (int8_t)__builtin_nearbyintf(v); }
+HZ_FN void dot32x4(const int8_t* w, const int8_t* x, int32_t* first, int32_t* second) {
+  for (int i = 0; i < 4; ++i) {
+    first[i] = second[i] = 0;
+    for (int k = 32 * i; k < 32 * i + 16; ++k) {
+      first[i] += w[k] * x[k];
+      second[i] += w[k + 16] * x[k + 16];
+    }
+  }
+}
 HZ_FN int32_t sum_i(VI a) { return a; }
 
 // The last steps of the 16-lane tree: lane j += lane j + 8, 4, 2, 1 over v[16 / kLanes].

@@ -19,10 +19,10 @@ struct iq2_xs {
   static constexpr Min kMin = Min::none;
 
   HZ_FN void codes(const Block& b, int j, int8_t* out) {
-    for (int i = 0; i < 4; ++i) {
-      const uint32_t q = b.qs[4 * j + i];
-      store8(out + 8 * i, apply_signs(iq2_xs_grid().at[q & 511], even_signs(q >> 9)));
-    }
+    const uint16_t* q = b.qs + 4 * j;
+    const auto& grid = iq2_xs_grid().at;
+    const uint32_t signs = (uint32_t)q[0] >> 9 | (uint32_t)(q[1] >> 9) << 7 | (uint32_t)(q[2] >> 9) << 14 | (uint32_t)(q[3] >> 9) << 21;
+    signed_points(grid[q[0] & 511], grid[q[1] & 511], grid[q[2] & 511], grid[q[3] & 511], even_signs(signs), out);
   }
   HZ_FN GroupScales scales(const Block& b, int j) {
     return {.dw = half_value(b.d) * 0.125f, .s0 = 2 * (b.scales[j] & 15) + 1, .s1 = 2 * (b.scales[j] >> 4) + 1};

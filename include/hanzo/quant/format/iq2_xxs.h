@@ -19,9 +19,8 @@ struct iq2_xxs {
 
   HZ_FN void codes(const Block& b, int j, int8_t* out) {
     const uint8_t* q = b.qs + 8 * j;
-    const uint32_t signs = load32(q + 4);
-    for (int i = 0; i < 4; ++i)
-      store8(out + 8 * i, apply_signs(iq2_xxs_grid().at[q[i]], even_signs((signs >> (7 * i)) & 127)));
+    const auto& grid = iq2_xxs_grid().at;
+    signed_points(grid[q[0]], grid[q[1]], grid[q[2]], grid[q[3]], even_signs(load32(q + 4) & 0xfffffff), out);
   }
   HZ_FN GroupScales scales(const Block& b, int j) {
     return {.dw = half_value(b.d) * 0.125f * (float)(2 * (load32(b.qs + 8 * j + 4) >> 28) + 1)};

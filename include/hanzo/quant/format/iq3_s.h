@@ -21,13 +21,14 @@ struct iq3_s {
   static constexpr bool kFloating = false, kWeight = true, kSub = false;
   static constexpr Min kMin = Min::none;
 
+  // Points q[0] and q[1]; `high` holds their ninth bits, lowest first.
+  HZ_FN uint64_t eight(const uint8_t* q, int high) {
+    return iq3_s_grid().at[q[0] | (high & 1) << 8] | (uint64_t)iq3_s_grid().at[q[1] | (high & 2) << 7] << 32;
+  }
   HZ_FN void codes(const Block& b, int j, int8_t* out) {
     const uint8_t* q = b.qs + 8 * j;
-    for (int i = 0; i < 4; ++i) {
-      const int high = b.qh[j] >> (2 * i);
-      const uint64_t eight = iq3_s_grid().at[q[2 * i] | (high & 1) << 8] | (uint64_t)iq3_s_grid().at[q[2 * i + 1] | (high & 2) << 7] << 32;
-      store8(out + 8 * i, apply_signs(eight, b.signs[4 * j + i]));
-    }
+    const int high = b.qh[j];
+    signed_points(eight(q, high), eight(q + 2, high >> 2), eight(q + 4, high >> 4), eight(q + 6, high >> 6), load32(b.signs + 4 * j), out);
   }
   HZ_FN GroupScales scales(const Block& b, int j) {
     return {.dw = half_value(b.d) * (float)(2 * ((b.scales[j / 2] >> (4 * (j % 2))) & 15) + 1)};

@@ -18,13 +18,10 @@ struct iq3_xxs {
   static constexpr bool kFloating = false, kWeight = true, kSub = false;
   static constexpr Min kMin = Min::none;
 
+  HZ_FN uint64_t eight(const uint8_t* q) { return iq3_xxs_grid().at[q[0]] | (uint64_t)iq3_xxs_grid().at[q[1]] << 32; }
   HZ_FN void codes(const Block& b, int j, int8_t* out) {
     const uint8_t* q = b.qs + 8 * j;
-    const uint32_t signs = load32(b.scales_signs + 4 * j);
-    for (int i = 0; i < 4; ++i) {
-      const uint64_t eight = iq3_xxs_grid().at[q[2 * i]] | (uint64_t)iq3_xxs_grid().at[q[2 * i + 1]] << 32;
-      store8(out + 8 * i, apply_signs(eight, even_signs((signs >> (7 * i)) & 127)));
-    }
+    signed_points(eight(q), eight(q + 2), eight(q + 4), eight(q + 6), even_signs(load32(b.scales_signs + 4 * j) & 0xfffffff), out);
   }
   HZ_FN GroupScales scales(const Block& b, int j) {
     return {.dw = half_value(b.d) * 0.25f * (float)(2 * (load32(b.scales_signs + 4 * j) >> 28) + 1)};

@@ -67,10 +67,13 @@ HZ_TABLE(Grid8x2048, iq1_grid, expand<2048>(kIq1Points, ternary_values))
 HZ_TABLE(Grid4x256, iq3_xxs_grid, expand<256>(kIq3XxsPoints, iq3_xxs_magnitudes))
 HZ_TABLE(Grid4x512, iq3_s_grid, expand<512>(kIq3SPoints, iq3_s_magnitudes))
 
-// Seven stored signs as eight: the eighth makes the number of minus signs even.
-HZ_FN uint32_t even_signs(uint32_t seven) {
-  const uint32_t parity = 0x6996u >> ((seven ^ seven >> 4) & 15) & 1;  // bit n of 0x6996: parity of the nibble n
-  return seven | parity << 7;
+// Four times seven stored signs, 28 bits, as 32: each eighth makes the number of minus signs of its byte even.
+HZ_FN uint32_t even_signs(uint32_t seven4) {
+  const uint32_t spread = (seven4 & 0x7f) | (seven4 & 0x3f80) << 1 | (seven4 & 0x1fc000) << 2 | (seven4 & 0xfe00000) << 3;
+  uint32_t parity = spread ^ spread >> 4;
+  parity ^= parity >> 2;
+  parity ^= parity >> 1;  // bit 0 of each byte
+  return spread | (parity & 0x01010101u) << 7;
 }
 
 // Negates byte k of `points` (each 1..127) where bit k of `signs` is set.
@@ -80,11 +83,29 @@ HZ_FN uint64_t apply_signs(uint64_t points, uint32_t signs) {
   return (points ^ minus * 255) + minus;
 }
 
-// out[8] = 8 * (point of the IQ1 codebook) + shift.
+// out[32] = four points of eight magnitudes (each 1..127, lowest byte first), weight k negated where bit k of `signs` is set.
+HZ_FN void signed_points(uint64_t p0, uint64_t p1, uint64_t p2, uint64_t p3, uint32_t signs, int8_t* out) {
+#if defined(__AVX2__) && !defined(__CUDA_ARCH__)
+  const __m256i bit = _mm256_set1_epi64x((long long)0x8040201008040201u), eight = _mm256_set1_epi64x((long long)kBytes1);
+  const __m256i of_weight = _mm256_mul_epu32(_mm256_setr_epi64x(0, 1, 2, 3), eight);  // 0 0 0 0 1 1 1 1 ..., low halves
+  const __m256i which = _mm256_or_si256(of_weight, _mm256_slli_epi64(of_weight, 32));
+  const __m256i spread = _mm256_shuffle_epi8(_mm256_set1_epi32((int)signs), which);
+  const __m256i minus = _mm256_cmpeq_epi8(_mm256_and_si256(spread, bit), bit);
+  const __m256i points = _mm256_set_epi64x((long long)p3, (long long)p2, (long long)p1, (long long)p0);
+  _mm256_storeu_si256((__m256i*)out, _mm256_sub_epi8(_mm256_xor_si256(points, minus), minus));
+#else
+  store8(out, apply_signs(p0, signs & 255));
+  store8(out + 8, apply_signs(p1, signs >> 8 & 255));
+  store8(out + 16, apply_signs(p2, signs >> 16 & 255));
+  store8(out + 24, apply_signs(p3, signs >> 24));
+#endif
+}
+
+// out[8] = 8 * (point of the IQ1 codebook, each -1 0 1) + shift, which is 1 or -1.
 HZ_FN void shifted_point(int point, int shift, int8_t* out) {
-  int8_t values[8];
-  store8(values, iq1_grid().at[point]);
-  for (int k = 0; k < 8; ++k) out[k] = (int8_t)(8 * values[k] + shift);
+  constexpr uint64_t top = 0x80 * kBytes1;
+  const uint64_t eights = (iq1_grid().at[point] << 3) & 0xf8 * kBytes1;
+  store8(out, shift > 0 ? eights + kBytes1 : ((eights | top) - kBytes1) ^ (~eights & top));  // no byte carries into the next
 }
 
 }  // namespace HZ_UNIT
