@@ -24,6 +24,16 @@ def path_complaints(root, page):
             yield f"{page.relative_to(root)}: names {named}, which is not there"
 
 
+def word_complaints(root, page):
+    """`tests/a_test.cpp` "words": the words of a test's name that stand in that file."""
+    for named, words in re.findall(r'`(tests/[\w./-]+)`((?:,? "[^"]+")+)', page.read_text()):
+        file = root / named
+        source = file.read_text() if file.is_file() else ""
+        for phrase in re.findall(r'"([^"]+)"', words):
+            if phrase not in source:
+                yield f'{page.relative_to(root)}: "{phrase}" is not in {named}'
+
+
 def example_complaints(root):
     code = re.search(r"```cpp\n(.*?)```", (root / "README.md").read_text(), re.S)
     example = (root / "examples/generate.cpp").read_text().split("\n", 2)[2]  # without the licence and purpose lines
@@ -35,7 +45,8 @@ def main():
     args = checks.arguments(__doc__)
     result = checks.Checks()
     for page in pages(args.root):
-        result.case(f"{page.relative_to(args.root)} names only what is there", path_complaints(args.root, page))
+        result.case(f"{page.relative_to(args.root)} names only what is there",
+                    [*path_complaints(args.root, page), *word_complaints(args.root, page)])
     result.case("the README's example is built and run", example_complaints(args.root))
     result.finish()
 

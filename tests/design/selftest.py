@@ -45,6 +45,7 @@ FAULTS = [
     ("lists.py", "a tool not listed", "tools/hz-bench.cpp", HEAD),
     ("docs.py", "a dead link", "docs/a.md", "[x](b.md)\n"),
     ("docs.py", "a path that is not there", "docs/a.md", "`src/gone.cpp`\n"),
+    ("docs.py", "a test's words that are nowhere", "docs/a.md", '`tests/meson.build` "never tested"\n'),
     ("docs.py", "an example that is not the README's", "examples/generate.cpp", HEAD + "int main() { return 1; }\n"),
     ("style.py", "no SPDX line", "src/nn/b.cpp", "int x;\n"),
     ("style.py", "no line of purpose", "src/nn/b.cpp", HEAD.splitlines()[0] + "\n#include <vector>\n"[1:]),
