@@ -144,6 +144,10 @@ TEST_CASE("schema: anyOf, oneOf, allOf", "[engine]") {
   check(R"({"allOf":[{"anyOf":[{"minimum":5},{"maximum":-5}]},{"anyOf":[{"minimum":6},{"maximum":-6}]}],"type":"integer"})", {"6", "-6"}, {"5", "-5", "0"});
   check(R"({"allOf":[{"properties":{"a":{"minimum":3}},"type":"object"},{"properties":{"a":{"type":"integer","maximum":5}},"required":["a"]}]})", {R"({"a":4})"}, {R"({"a":6})", R"({"a":2})", "{}"});
   check(R"({"allOf":[{"type":"object","properties":{"a":{"type":"integer"}},"additionalProperties":false},{"properties":{"b":{"type":"string"}}}]})", {"{}", R"({"a":1})"}, {R"({"b":"x"})"});
+  check(R"({"allOf":[{"type":"array","prefixItems":[{"type":"string"}]},{"items":{"type":["string","number"],"minimum":3}}]})", {"[]", R"(["a",4])"}, {"[4]", R"(["a",2])", R"(["a",null])"});
+  check(R"({"allOf":[{"type":"array","prefixItems":[{"minimum":3},{}],"items":false},{"prefixItems":[{"type":"integer"}],"items":{"type":"null"}}]})", {"[3]", "[4,null]"}, {"[2]", "[4,1]", "[4,null,null]"});
+  check(R"({"properties":{"a":{"type":"integer"}},"required":["a"],"allOf":[{"properties":{"b":{"type":"string"}}}],"additionalProperties":{"type":"integer"}})", {R"({"a":1,"c":2})"}, {R"({"a":1,"b":2})", R"({"a":1,"b":"x"})"});
+  check(R"({"anyOf":[{"type":"null"},{"type":"string","allOf":[{"type":"integer","enum":["a"]}]}]})", {"null"}, {R"("a")"});
   check(R"({"allOf":[{"items":{"minimum":1}},{"items":{"type":"integer","maximum":2}}],"type":"array"})", {"[1,2]"}, {"[3]", "[1.5]"});
 }
 

@@ -109,6 +109,15 @@ TEST_CASE("schema: contradictions are refused by path", "[engine]") {
   refuse(R"({"const":1,"enum":[2]})", kUsage, nothing);
   refuse(R"({"allOf":[{"type":"string"},{"type":"integer"}]})", kUsage, nothing);
   refuse(R"({"allOf":[{"const":1},{"const":2}]})", kUsage, nothing);
+  refuse(R"({"allOf":[{"type":"string"},{"type":"integer","enum":["a"]}]})", kUsage, "exclude each other");
+  refuse(R"({"allOf":[{"const":1},{"const":2,"enum":[2]}]})", kUsage, "exclude each other");
+  for (const char* ways : {R"({"type":"integer"},{"type":"number"})", R"({"const":1},{"const":1,"title":"one"})", R"({},{"type":"string"})",
+                           R"({"type":"string","maxLength":3},{"type":["null","string"]})", R"(true,{"const":1})", R"({"$ref":"#/$defs/a"},{"type":"null"})"}) {
+    const std::string one_of = std::string("{\"oneOf\":[") + ways + R"(],"$defs":{"a":{"type":"null","enum":[null]}}})";
+    refuse(one_of, kUsage, "of oneOf too", "/oneOf/");
+    refuse(R"({"allOf":[)" + one_of + R"(,{"minLength":1}],"$defs":{"a":{"type":"null"}}})", kUsage, "of oneOf too", "/oneOf/");
+  }
+  CHECK_NOTHROW(Grammar::from_json_schema(R"({"oneOf":[{"type":"integer","minimum":3},{"type":"number","maximum":2},{"type":"string"},false]})"));
   refuse(R"({"type":"string","pattern":"^a{5}$","maxLength":3})", kUsage, nothing);
   refuse(R"({"type":"string","format":"uuid","minLength":50})", kUsage, nothing);
   refuse(R"({"type":"object","properties":{"a":{"type":"integer"}},"required":["b"],"additionalProperties":false})", kUsage, "'b' is none of the properties");

@@ -4,6 +4,7 @@
 #include <random>
 #include <string>
 
+#include "hanzo/core/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/engine/json_walk.hpp"
 #include "hanzo/text/utf8.hpp"
@@ -68,6 +69,57 @@ TEST_CASE("texts drawn through the masks of a schema are valid JSON and valid un
     CHECK(different.size() > 5);
   }
   CHECK(longest > 100);
+#else
+  HZ_SKIP("valijson is not installed");
+#endif
+}
+
+TEST_CASE("two schemas at once are both kept, whatever they are made of, or refused", "[engine]") {
+#if HZ_HAVE_VALIJSON
+  const char* const parts[] = {
+      R"({"type":"string"})", R"({"type":"integer"})", R"({"type":["number","null"]})", R"({"type":"array"})", R"({"type":"object"})",
+      R"({"enum":["a",1,null,[1],{"a":1}]})", R"({"enum":["a","aa",2.5]})", R"({"const":1})", R"({"const":"a"})", R"({"const":2,"enum":[7]})",
+      R"({"type":"integer","enum":["a",1]})", R"({"type":"boolean","enum":[1]})", R"({"minLength":2,"maxLength":3})", R"({"type":"string","maxLength":1})",
+      R"({"minimum":1,"exclusiveMaximum":9})", R"({"type":"number","maximum":1})", R"({"type":"array","items":{"type":"integer"},"maxItems":3})",
+      R"({"type":"array","items":[{"type":"string"},{"type":"null"}],"maxItems":3})", R"({"items":[{"type":"integer"}],"additionalItems":false,"type":"array"})",
+      R"({"type":"array","items":[{}],"additionalItems":{"type":"integer"},"maxItems":3})", R"({"type":"array","minItems":2,"maxItems":2})",
+      R"({"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]})", R"({"type":"object","properties":{"a":{"minimum":3},"b":{"type":"null"}},"additionalProperties":false})",
+      R"({"type":"object","properties":{"b":{"type":"string","maxLength":3}},"additionalProperties":{"type":"integer"}})", R"({"type":"object","required":["b"]})",
+      R"({"anyOf":[{"type":"integer"},{"type":"string","maxLength":3}]})", R"({"anyOf":[{"type":"array","items":{"type":"null"},"maxItems":2},{"const":"a"}]})",
+      R"({"allOf":[{"type":["integer","string"]},{"type":["string","null"],"maxLength":2}]})", "true", "false"};
+  const auto table = test::json_table();
+  std::mt19937 random(72);
+  int accepted = 0, refused = 0;
+  for (const std::string a : parts) {
+    for (const std::string b : parts) {
+      const std::string both = "{\"allOf\":[" + a + "," + b + "]}";
+      INFO(both);
+      std::shared_ptr<const Grammar> grammar;
+      try {
+        grammar = Grammar::from_json_schema(both);
+      } catch (const Error& e) {
+        CHECK((e.kind() == ErrorKind::usage || e.kind() == ErrorKind::unsupported));
+        ++refused;
+        continue;
+      }
+      ++accepted;
+      const auto document = nlohmann::json::parse(both);
+      valijson::Schema schema;
+      valijson::SchemaParser parser;
+      const valijson::adapters::NlohmannJsonAdapter schema_adapter(document);
+      parser.populateSchema(schema_adapter, schema);
+      const GrammarState start(grammar, table);
+      for (int run = 0; run < 6; ++run) {
+        const std::string written = test::random_text(start, random);
+        INFO(written);
+        const auto value = nlohmann::json::parse(written);
+        valijson::Validator validator;
+        CHECK(validator.validate(schema, valijson::adapters::NlohmannJsonAdapter(value), nullptr));
+      }
+    }
+  }
+  CHECK(accepted > 200);
+  CHECK(refused > 200);
 #else
   HZ_SKIP("valijson is not installed");
 #endif

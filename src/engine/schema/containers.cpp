@@ -12,14 +12,11 @@ namespace hz::engine {
 ExprId SchemaCompiler::array(const Json& schema, const At& at) {
   const int min = count_of(schema, "minItems", 0, at.path);
   int max = count_of(schema, "maxItems", kUnlimited, at.path);
-  // Older drafts: `items` as a list, `additionalItems` for what follows.
-  const bool old_tuple = schema.contains("items") && schema["items"].is_array();
-  const char* first_key = old_tuple ? "items" : "prefixItems";
-  const char* rest_key = old_tuple ? "additionalItems" : "items";
-  const std::size_t named = schema.contains(first_key) ? schema[first_key].size() : 0;
+  const auto [places, others, first_key, rest_key] = items_of(schema);
+  const std::size_t named = places != nullptr ? places->size() : 0;
   std::vector<ExprId> prefix;
   for (std::size_t i = 0; i < named && (max == kUnlimited || i < static_cast<std::size_t>(max)); ++i) {
-    const ExprId item = visit(schema[first_key][i], at.in(first_key, i).softly());
+    const ExprId item = visit((*places)[i], at.in(first_key, i).softly());
     if (item == kNoExpr) {  // no array is longer than this
       max = static_cast<int>(i);
       break;
@@ -29,8 +26,8 @@ ExprId SchemaCompiler::array(const Json& schema, const At& at) {
   const int k = static_cast<int>(prefix.size());
   ExprId rest = kNoExpr;
   if (max == kUnlimited || max > k) {
-    if (!schema.contains(rest_key)) rest = json_.any_value();
-    else if (const Json& r = schema[rest_key]; r.is_object() || r.is_boolean()) rest = visit(r, at.in(rest_key));
+    if (others == nullptr) rest = json_.any_value();
+    else if (others->is_object() || others->is_boolean()) rest = visit(*others, at.in(rest_key));
     else fail_schema(false, step(at.path, rest_key), std::string("'") + rest_key + "' must be a schema");
     if (rest == kNoExpr) max = k;
     else rest = as_rule(rest, at.in(rest_key), "");

@@ -34,6 +34,8 @@ constexpr std::array<std::string_view, 20> kAnnotations{
     "title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "$comment", "$schema",
     "$id", "id", "$defs", "definitions", "$anchor", "$vocabulary", "contentEncoding", "contentMediaType", "contentSchema", "discriminator"};
 
+constexpr std::array<std::string_view, 7> kTypes{"string", "number", "integer", "boolean", "null", "array", "object"};
+
 bool is_schema(const Json& v) { return v.is_object() || v.is_boolean(); }
 
 bool fits(const Json& v, Wants wants) {
@@ -127,6 +129,12 @@ std::string_view type_of_keyword(std::string_view keyword) {
   return {};
 }
 
+Items items_of(const Json& schema) {
+  const auto at = [&](const char* key) { return schema.contains(key) ? &schema[key] : nullptr; };
+  if (const Json* items = at("items"); items != nullptr && items->is_array()) return {items, at("additionalItems"), "items", "additionalItems"};
+  return {at("prefixItems"), at("items")};
+}
+
 void check_keywords(const Json& schema, const std::string& path) {
   for (const auto& [name, value] : schema.items()) {
     if (is_annotation(name)) continue;
@@ -136,6 +144,11 @@ void check_keywords(const Json& schema, const std::string& path) {
     if (!fits(value, known->wants)) fail_schema(false, step(path, name), "'" + name + "' must be " + std::string(wanted(known->wants)));
     if (known->wants == Wants::schemas && value.empty()) fail_schema(false, step(path, name), "'" + name + "' is an empty array");
   }
+  for (const std::string& type : types_of(schema))
+    if (std::find(kTypes.begin(), kTypes.end(), type) == kTypes.end())
+      fail_schema(false, step(path, "type"), "there is no type '" + type + "'", "types are string, number, integer, boolean, null, array, object");
+  if (schema.contains("items") && schema["items"].is_array() && schema.contains("prefixItems"))
+    fail_schema(false, step(path, "items"), "'items' is a list, as in older drafts, next to 'prefixItems', which takes its place");
   if (schema.contains("uniqueItems") && schema["uniqueItems"].get<bool>())
     fail_schema(true, step(path, "uniqueItems"), "uniqueItems is not built: it would not be enforced", "leave it out, or check it after generation");
 }

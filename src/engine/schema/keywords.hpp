@@ -26,8 +26,17 @@ std::string_view type_of_keyword(std::string_view keyword);
 // The names in `type`; empty when there is none.
 std::vector<std::string> types_of(const Json& schema);
 
-// What is valid under both. Neither has $ref, allOf or oneOf at its top. Throws Error(unsupported) where two keywords
-// cannot be joined. What cannot hold at all shows as a contradiction when the result is compiled.
+// The items of an array: schemas with a place of their own, then one for the rest. Older drafts write the places as a
+// list in `items`. Not there: no places; null, any rest.
+struct Items {
+  const Json *places = nullptr, *rest = nullptr;
+  const char *places_key = "prefixItems", *rest_key = "items";
+};
+Items items_of(const Json& schema);
+
+// What is valid under both; false when no value can be, as for two types. Neither has $ref, allOf or oneOf at its top.
+// Throws Error(unsupported) where two keywords cannot be joined. Bounds that contradict each other show when the result
+// is compiled.
 Json merge_schemas(const Json& a, const Json& b, const std::string& path);
 
 // The value of a keyword that counts: 0 to 1,000,000.

@@ -53,6 +53,19 @@ void merge_properties(Json& result, const Json& a, const Json& b) {
   else if (b.contains("additionalProperties")) result["additionalProperties"] = b["additionalProperties"];
 }
 
+// Place by place: what has no place on one side is one of its rest there.
+void merge_items(Json& result, const Json& a, const Json& b) {
+  const Items x = items_of(a), y = items_of(b);
+  const auto count = [](const Items& i) { return i.places != nullptr ? i.places->size() : 0; };
+  const auto rest = [](const Items& i) { return i.rest != nullptr ? *i.rest : Json(true); };
+  const auto place = [&](const Items& i, std::size_t n) { return n < count(i) ? (*i.places)[n] : rest(i); };
+  Json places = Json::array();
+  for (std::size_t n = 0; n < std::max(count(x), count(y)); ++n) places.push_back(both(place(x, n), place(y, n)));
+  for (const char* key : {"items", "additionalItems", "prefixItems"}) result.erase(key);
+  if (!places.empty()) result["prefixItems"] = std::move(places);
+  if (x.rest != nullptr || y.rest != nullptr) result["items"] = both(rest(x), rest(y));
+}
+
 Json merge_any_of(const Json& a, const Json& b, const std::string& path) {
   if (a.size() * b.size() > kMostWays) fail_schema(true, path, "the alternatives of anyOf multiply to more than " + std::to_string(kMostWays));
   Json result = Json::array();
@@ -77,8 +90,9 @@ Json merge_schemas(const Json& a, const Json& b, const std::string& path) {
   if (b.is_boolean()) return b.get<bool>() ? a : b;
   Json result = a;
   merge_properties(result, a, b);
+  merge_items(result, a, b);
   for (const auto& [key, value] : b.items()) {
-    if (key == "properties" || key == "additionalProperties") continue;
+    if (key == "properties" || key == "additionalProperties" || key == "items" || key == "prefixItems" || key == "additionalItems") continue;
     if (!a.contains(key)) {
       result[key] = value;
       continue;
@@ -87,13 +101,12 @@ Json merge_schemas(const Json& a, const Json& b, const std::string& path) {
     if (mine == value || is_annotation(key)) continue;
     if (key == "type") {
       mine = merge_types(a, b);
-      if (mine.empty()) result["enum"] = Json::array(), result.erase("type");
+      if (mine.empty()) return false;
     }
+    else if (key == "const") return false;  // two values at once
     else if (key == "enum") mine = merge_enums(mine, value, path);
     else if (key == "required") mine = merge_required(mine, value);
     else if (key == "anyOf") mine = merge_any_of(mine, value, path);
-    else if (key == "items" && mine.is_array() == value.is_array() && !mine.is_array()) mine = both(mine, value);
-    else if (key == "const") result["enum"] = Json::array();  // two values at once: nothing
     else if (key.substr(0, 3) == "min" || key == "exclusiveMinimum") mine = std::max(mine, value);
     else if (key.substr(0, 3) == "max" || key == "exclusiveMaximum") mine = std::min(mine, value);
     else if (key == "uniqueItems") mine = mine.get<bool>() || value.get<bool>();

@@ -84,8 +84,6 @@ bool keeps(const Json& value, const Json& schema, const std::string& path) {
 
 ExprId SchemaCompiler::values(const Json& schema, const At& at) {
   Json candidates = schema.contains("enum") ? schema["enum"] : Json::array({schema["const"]});
-  for (const std::string& type : types_of(schema))
-    if (type != "string" && type != "number" && type != "integer" && type != "boolean" && type != "null" && type != "array" && type != "object") of_type(type, schema, at);
   std::vector<ExprId> ways;
   for (const Json& v : candidates) {
     if (schema.contains("const") && v != schema["const"]) continue;

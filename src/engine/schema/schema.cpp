@@ -34,6 +34,18 @@ Json without(const Json& schema, std::string_view key) {
   return rest;
 }
 
+// Is it plain that every value of `narrow` is one of `wide`? Both are flat.
+bool takes_in(const Json& wide, const Json& narrow) {
+  if (wide == narrow) return true;
+  if (!wide.is_object()) return wide == true;
+  if (wide.empty()) return true;
+  const std::vector<std::string> all = types_of(wide), some = narrow.is_object() ? types_of(narrow) : std::vector<std::string>{};
+  const auto has = [&](const std::string& t) {
+    return std::any_of(all.begin(), all.end(), [&](const std::string& a) { return a == t || (a == "number" && t == "integer"); });
+  };
+  return wide.size() == 1 && !some.empty() && std::all_of(some.begin(), some.end(), has);
+}
+
 // "%24defs" in a reference.
 std::string percent_decoded(std::string_view s) {
   std::string out;
@@ -56,7 +68,7 @@ GrammarTree SchemaCompiler::run() {
     pending_.pop_back();
     const At at{pointer, 0, false};
     const ExprId body = visit(target(pointer, at), at);
-    if (body == kNoExpr) fail_schema(false, pointer, "nothing is valid under this schema");
+    if (body == kNoExpr) fail_schema(false, pointer, "nothing is valid under this schema: it is false, or parts that have to hold at once exclude each other");
     tree_.define(references_[pointer], body);
   }
   return std::move(tree_);
@@ -87,8 +99,20 @@ ExprId SchemaCompiler::combined(const Json& schema, const At& at) {
   return alternatives(schema, schema.contains("anyOf") ? "anyOf" : "oneOf", at);
 }
 
+void SchemaCompiler::check_one_of(const Json& schema, const At& at) {
+  std::vector<Json> ways;
+  for (std::size_t i = 0; i < schema["oneOf"].size(); ++i) ways.push_back(flat(schema["oneOf"][i], at.in("oneOf", i)));
+  for (std::size_t i = 0; i < ways.size(); ++i)
+    for (std::size_t j = 0; j < ways.size(); ++j)
+      if (i != j && ways[j] != false && takes_in(ways[i], ways[j]))
+        fail_schema(false, at.in("oneOf", j).path,
+                    "nothing is valid under this alternative alone: all of it is valid under alternative " + std::to_string(i) + " of oneOf too",
+                    "take anyOf, or leave it out");
+}
+
 ExprId SchemaCompiler::alternatives(const Json& schema, const char* key, const At& at) {
   const Json rest = without(schema, key);
+  if (schema.contains("oneOf")) check_one_of(schema, at);
   std::vector<ExprId> ways;
   for (std::size_t i = 0; i < schema[key].size(); ++i) {
     const At here = at.in(key, i);
@@ -106,7 +130,7 @@ Json SchemaCompiler::flat(const Json& schema, const At& at) {
   Json result = Json::object();
   for (const auto& [name, value] : schema.items())
     if (name != "$ref" && name != "allOf" && name != "oneOf" && !is_annotation(name)) result[name] = value;
-  if (schema.contains("oneOf")) result = merge_schemas(result, Json{{"anyOf", schema["oneOf"]}}, at.path);
+  if (schema.contains("oneOf")) check_one_of(schema, at), result = merge_schemas(result, Json{{"anyOf", schema["oneOf"]}}, at.path);
   Json base = true;  // first, so that the properties of a base stand before those that are added to it
   if (schema.contains("$ref")) {
     const auto ref = schema["$ref"].get<std::string>();
@@ -179,8 +203,7 @@ ExprId SchemaCompiler::of_type(const std::string& type, const Json& schema, cons
   if (type == "boolean") return json_.boolean();
   if (type == "null") return json_.null();
   if (type == "array") return array(schema, at);
-  if (type == "object") return object(schema, at);
-  fail_schema(false, step(at.path, "type"), "there is no type '" + type + "'", "types are string, number, integer, boolean, null, array, object");
+  return object(schema, at);  // check_keywords knows the seven
 }
 
 RuleId SchemaCompiler::fresh_rule(const At& at, std::string_view suffix) {

@@ -33,6 +33,8 @@ class SchemaCompiler {
   ExprId visit(const Json& schema, const At& at);
   ExprId combined(const Json& schema, const At& at);  // with $ref, allOf, anyOf or oneOf
   ExprId alternatives(const Json& schema, const char* key, const At& at);
+  // oneOf is taken as anyOf. Throws where that is never right: one alternative has no value but those of another.
+  void check_one_of(const Json& schema, const At& at);
   ExprId typed(const Json& schema, const At& at);
   ExprId of_type(const std::string& type, const Json& schema, const At& at);
   ExprId nothing(const At& at, const std::string& why) const;  // throws unless soft
