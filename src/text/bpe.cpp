@@ -154,7 +154,7 @@ class Bpe::Encoder : public PieceEncoder {
     for (std::size_t i = begin; i < end; ++i) in_bytes = in_bytes && id_of(i) >= 0;
     if (in_bytes) {
       for (std::size_t i = begin; i < end; ++i) put(id_of(i), i, i + 1);
-    } else if (const auto unk = bpe_.vocab_.role(Role::unk)) {
+    } else if (const auto unk = bpe_.vocab_.unknown()) {
       if (!(bpe_.options_.fuse_unknown && unknown_before_)) out_.put(*unk, begin, end);
       unknown_before_ = true;
     }

@@ -32,7 +32,7 @@ std::optional<std::string> unescape_rwkv(std::string_view text) {
   return out;
 }
 
-Greedy::Greedy(const Vocab& vocab) : unk_(vocab.role(Role::unk)) {
+Greedy::Greedy(const Vocab& vocab) : unk_(vocab.unknown()) {
   std::vector<std::pair<std::string_view, std::int32_t>> entries;
   std::unordered_set<std::string_view> seen;  // two spellings may stand for the same bytes; the first counts
   for (TokenId id = 0; id < vocab.size(); ++id) {

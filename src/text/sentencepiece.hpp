@@ -8,7 +8,7 @@ namespace hz::text::detail {
 // Puts what no token covers: its byte tokens, or the unknown token once for it all.
 class ByteFallback {
  public:
-  explicit ByteFallback(const Vocab& vocab) : bytes_(byte_tokens(vocab)), unk_(vocab.role(Role::unk)) {}
+  explicit ByteFallback(const Vocab& vocab) : bytes_(byte_tokens(vocab)), unk_(vocab.unknown()) {}
   void put(std::string_view text, std::size_t begin, std::size_t end, PieceOutput& out) const;
   bool in_bytes() const { return bytes_.complete; }
 

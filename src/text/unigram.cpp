@@ -15,7 +15,7 @@ constexpr double kUnknownPenalty = 10.0;  // below the lowest score, as in Sente
 }  // namespace
 
 Unigram::Unigram(const Vocab& vocab, bool byte_fallback)
-    : vocab_(vocab), fallback_(vocab), unk_(vocab.role(Role::unk)), in_bytes_(byte_fallback && fallback_.in_bytes()) {
+    : vocab_(vocab), fallback_(vocab), unk_(vocab.unknown()), in_bytes_(byte_fallback && fallback_.in_bytes()) {
   std::vector<std::pair<std::string_view, std::int32_t>> entries;
   double lowest = std::numeric_limits<double>::max();
   for (TokenId id = 0; id < vocab.size(); ++id) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "hanzo/text/utf8.hpp"
@@ -155,6 +156,14 @@ void read_roles(Vocab& vocab, const Metadata& metadata, std::vector<std::pair<Ro
       bad(metadata, key, fmt::format("is {}, the vocabulary has {} tokens", *id, vocab.size()));
     vocab.roles[static_cast<std::size_t>(role)] = static_cast<TokenId>(*id);
   }
+}
+
+std::optional<TokenId> Vocab::unknown() const {
+  const std::optional<TokenId> unk = role(Role::unk);
+  if (!unk || std::binary_search(end_of_turn.begin(), end_of_turn.end(), *unk)) return std::nullopt;
+  for (std::size_t r = 0; r < kRoles; ++r)
+    if (r != static_cast<std::size_t>(Role::unk) && r != static_cast<std::size_t>(Role::pad) && roles[r] == unk) return std::nullopt;
+  return unk;
 }
 
 std::string spaces_for_marks(std::string_view text) {

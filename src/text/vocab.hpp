@@ -60,6 +60,9 @@ struct Vocab {
     const std::int32_t id = texts.find(text);
     return id < 0 ? std::nullopt : std::optional<TokenId>(id);
   }
+  // What text becomes that no token covers: the unknown token, but for one that begins or ends something, as SmolLM2's,
+  // which is <|endoftext|>: no text may write that. None: such text is left out.
+  std::optional<TokenId> unknown() const;
   // A token that plain text may become: not control, whatever its spelling, nor unknown or byte.
   bool in_text(TokenId id) const {
     return special[static_cast<std::size_t>(id)] != Special::when_parsed && type(id) != TokenType::byte;

@@ -19,7 +19,7 @@ class WordLevel : public PieceModel {
       const TokenId id = vocab_.texts.find(text.substr(begin, end - begin));
       if (id >= 0 && vocab_.in_text(id))
         out_.put(id, begin, end);
-      else if (const auto unk = vocab_.role(Role::unk))
+      else if (const auto unk = vocab_.unknown())
         out_.put(*unk, begin, end);
     }
 

@@ -6,7 +6,7 @@
 
 namespace hz::text::detail {
 
-WordPiece::WordPiece(const Vocab& vocab, WordPieceOptions options) : options_(std::move(options)), unk_(vocab.role(Role::unk)) {
+WordPiece::WordPiece(const Vocab& vocab, WordPieceOptions options) : options_(std::move(options)), unk_(vocab.unknown()) {
   std::vector<std::pair<std::string_view, std::int32_t>> entries;
   for (TokenId id = 0; id < vocab.size(); ++id)
     if (vocab.in_text(id)) entries.emplace_back(vocab.texts[id], id);

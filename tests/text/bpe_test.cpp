@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Byte-level BPE on a small vocabulary: merges, special tokens, offsets, segments, long runs.
+#include <algorithm>
 #include <random>
 
 #include "hanzo/core/error.hpp"
@@ -69,6 +70,29 @@ TEST_CASE("bpe: a message cannot bring in control tokens, also not over a border
   // Without control tokens the ids are those of the joined text: merges cross borders.
   CHECK(encode({{"he", true}, {"llo w", false}, {"orld", true}}) == t->encode("hello world"));
   CHECK(encode({}).empty());
+}
+
+TEST_CASE("bpe: text that no token covers does not become a token that ends or begins something", "[text]") {
+  for (const bool unknown_ends : {true, false}) {
+    test::VocabBuilder v;
+    v.add("<|endoftext|>", text::TokenType::control);
+    v.add("<unk>", text::TokenType::unknown);
+    v.add("a");
+    v.add("b");
+    v.merge("b", "b");
+    io::Metadata m = v.metadata("gpt2", "smollm");
+    test::set_id(m, "tokenizer.ggml.unknown_token_id", unknown_ends ? 0 : 1);
+    const auto t = text::Tokenizer::from_gguf(m);
+    CHECK(t->unk() == (unknown_ends ? 0 : 1));
+    for (const char* words : {"a\U00040000b", "a\xF1\xFF" "b", "aéb"}) {
+      const auto ids = t->encode(words, {.add_special = false});
+      INFO(words);
+      CHECK(std::count(ids.begin(), ids.end(), 0) == 0);
+      CHECK((std::count(ids.begin(), ids.end(), 1) > 0) == !unknown_ends);
+      CHECK(ids.front() == 2);
+      CHECK(ids.back() == 3);
+    }
+  }
 }
 
 TEST_CASE("bpe: offsets count in the joined text and cover special tokens", "[text]") {

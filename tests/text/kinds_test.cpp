@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // WordPiece, unigram and RWKV tokenizers on small vocabularies.
+#include <algorithm>
+
 #include "hanzo/core/error.hpp"
 #include "hanzo/text/tokenizer.hpp"
 #include "tests/catch.hpp"
@@ -91,6 +93,33 @@ TEST_CASE("unigram: the best sum of scores, unknown stretches as one", "[text]")
   CHECK(e.offsets == std::vector<text::Span>{{1, 3}, {3, 4}, {5, 8}});
   CHECK(seconds(*t, std::string(1'000'000, 'a')) < 2);
   CHECK(seconds(*t, std::string(1'000'000, ' ')) < 2);
+}
+
+TEST_CASE("kinds: text that no token covers does not become the end of a turn, whatever the file calls unknown", "[text]") {
+  for (const char* kind : {"llama", "t5", "bert"}) {
+    for (const std::uint32_t unknown : {1u, 2u}) {
+      test::VocabBuilder v;
+      v.add("[CLS]", Type::control);
+      v.add("</s>", Type::control);
+      v.add("<unk>", Type::unknown);
+      v.add("a", Type::normal, -4);
+      v.add("▁a", Type::normal, -3);
+      v.add("▁", Type::normal, -5);
+      io::Metadata m = v.metadata(kind);
+      test::set_id(m, "tokenizer.ggml.unknown_token_id", unknown);
+      test::set_id(m, "tokenizer.ggml.eos_token_id", 1);
+      test::set_id(m, "tokenizer.ggml.bos_token_id", 0);
+      const auto t = Tokenizer::from_gguf(m);
+      INFO(kind);
+      INFO(unknown);
+      for (const char* words : {"a 漢 a", "漢"}) {
+        const auto ids = t->encode(words, {.add_special = false});
+        INFO(words);
+        CHECK(std::count(ids.begin(), ids.end(), 1) == 0);
+        CHECK((std::count(ids.begin(), ids.end(), 2) > 0) == (unknown == 2));
+      }
+    }
+  }
 }
 
 TEST_CASE("unigram: byte tokens in place of the unknown one, where all are there", "[text]") {
