@@ -2,18 +2,17 @@
 // ChatSession: turns, and the conversation as JSON.
 #include "hanzo/engine/chat_session.hpp"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "hanzo/io/atomic_file.hpp"
+#include "src/io/input_file.hpp"
 
 namespace hz {
 namespace {
 
 using nlohmann::ordered_json;
+
+constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;  // of a conversation's file
 
 // Puts the messages back unless it is told that all went well.
 class Undo {
@@ -135,11 +134,7 @@ void ChatSession::from_json(std::string_view text, const std::string& source) {
 void ChatSession::save(const std::filesystem::path& file) const { io::write_file(file, json()); }
 
 void ChatSession::load(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw Error(ErrorKind::bad_file, "cannot open " + file.string() + ": " + std::string(std::strerror(errno)), file.string());
-  const std::string text(std::istreambuf_iterator<char>(in), {});
-  if (in.bad()) throw Error(ErrorKind::io, "cannot read " + file.string(), file.string());
-  from_json(text, file.string());
+  from_json(io::InputFile(file).text(kMostBytes), file.string());
 }
 
 void ChatSession::save_state(const std::filesystem::path& file, const Progress& progress) const {

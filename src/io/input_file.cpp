@@ -65,6 +65,13 @@ InputFile::InputFile(const std::filesystem::path& path) : path_(path), fd_(open_
 
 InputFile::~InputFile() { sys().close(fd_); }
 
+std::string InputFile::text(std::uint64_t most) const {
+  if (size() > most) throw Error(ErrorKind::bad_file, "has " + grouped(size()) + " bytes, more than " + grouped(most), shown(path_));
+  std::string all(size(), '\0');
+  read(0, std::as_writable_bytes(std::span(all)));
+  return all;
+}
+
 void InputFile::read(std::uint64_t offset, std::span<std::byte> out) const {
   while (!out.empty()) {
     const ssize_t n = sys().pread(fd_, out.data(), std::min<std::size_t>(out.size(), std::size_t{1} << 30), static_cast<off_t>(offset));

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "hanzo/core/progress.hpp"
 #include "hanzo/core/tensor.hpp"
@@ -32,6 +33,8 @@ class InputFile {
 
   // Reads exactly out.size() bytes at `offset`. Throws io on a failed read, bad_file when the file ends earlier.
   void read(std::uint64_t offset, std::span<std::byte> out) const;
+  // The whole file. Throws bad_file when it has more than `most` bytes, and as read does.
+  std::string text(std::uint64_t most) const;
   // The whole file as read-only pages.
   std::shared_ptr<Storage> map() const;
   // A private copy of `bytes` bytes at `offset`; progress counts from `done` of `total` bytes.

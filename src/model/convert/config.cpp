@@ -180,11 +180,7 @@ class Header {
 
 std::string read_text(const std::filesystem::path& file, bool needed) {
   if (!needed && !std::filesystem::exists(file)) return {};
-  const io::InputFile in(file);
-  if (in.size() > kMaxBytes) throw Error(ErrorKind::bad_file, "has " + std::to_string(in.size()) + " bytes, which is too much", file.string());
-  std::string text(in.size(), '\0');
-  in.read(0, std::as_writable_bytes(std::span(text)));
-  return text;
+  return io::InputFile(file).text(kMaxBytes);
 }
 
 nlohmann::json read_json(const std::filesystem::path& file, bool needed) {

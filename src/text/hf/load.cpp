@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "hanzo/text/utf8.hpp"
+#include "src/io/input_file.hpp"
 #include "src/text/body.hpp"
 #include "src/text/bpe.hpp"
 #include "src/text/hf/steps.hpp"
@@ -24,14 +24,9 @@ using Body = Tokenizer::Body;
 constexpr std::uintmax_t kMaxFileBytes = 256U << 20;
 
 std::string read_text(const std::filesystem::path& file, bool needed) {
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(file, error);
-  if (error && !needed) return {};
-  if (!error && size > kMaxFileBytes) throw Error(ErrorKind::bad_file, fmt::format("has {} bytes, more than {}", size, kMaxFileBytes), file.string());
-  std::ifstream in(file, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (error || !in) throw Error(ErrorKind::io, "cannot be read", file.string());
-  return text;
+  std::error_code ignored;
+  if (!needed && !std::filesystem::exists(file, ignored)) return {};
+  return io::InputFile(file).text(kMaxFileBytes);
 }
 
 std::unique_ptr<const PieceModel> make_model(Body& b, const Node& model, const hf::Steps& steps) {
