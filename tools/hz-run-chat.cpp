@@ -58,10 +58,10 @@ class Repl {
     if (reader_.is_terminal()) console_.note("/help lists the commands; Ctrl-C ends an answer, Ctrl-D the conversation");
     if (first) attempt([&] { ask(*first); });
     while (!ended_) {
-      const std::optional<std::string> message = read_message(reader_, "> ");
+      const std::optional<Message> message = read_message(reader_, "> ");
       if (Interrupt::pending() != 0) return stopped();
       if (!message) break;
-      if (!trimmed(*message).empty()) attempt([&] { take(*message); });
+      if (!trimmed(message->text).empty()) attempt([&] { take(*message); });
       if (Interrupt::pending() == SIGTERM) return stopped();
       console_.reset_stop();
     }
@@ -81,22 +81,24 @@ class Repl {
     if (!args_.save_state.empty()) session_.save_state(args_.save_state);
   }
 
-  // On a terminal an error is told and the conversation goes on; a script ends with it.
+  // On a terminal an error is told and the conversation goes on; a script ends with it. So does a conversation whose
+  // answers can no longer be read from the model's file, or be written.
   template <class F>
   void attempt(F&& f) {
     try {
       f();
     } catch (const Error& e) {
-      if (!reader_.is_terminal() || e.kind() == ErrorKind::io) throw;
+      if (!reader_.is_terminal() || lost_) throw;
       console_.error(e);
     }
   }
 
-  void take(const std::string& message) {
-    if (message.starts_with("//")) return ask(message.substr(1));
-    if (!message.starts_with("/")) return ask(message);
-    const std::size_t space = message.find_first_of(" \t\n");
-    command(message.substr(0, space), space == std::string::npos ? "" : trimmed(std::string_view(message).substr(space)));
+  void take(const Message& message) {
+    const std::string& text = message.text;
+    if (message.is_block || !text.starts_with("/")) return ask(text);
+    if (text.starts_with("//")) return ask(text.substr(1));
+    const std::size_t space = text.find_first_of(" \t\n");
+    command(text.substr(0, space), space == std::string::npos ? "" : trimmed(std::string_view(text).substr(space)));
   }
 
   void command(const std::string& name, const std::string& rest) {
@@ -104,7 +106,7 @@ class Repl {
                                                              "/stats",  "/exit",  "/quit",  "/help", "/?"};
     if (name == "/system") return system(rest);
     if (name == "/regen") return tell([&](const GenerateOptions& o, const ChatSession::OnPiece& f) { return session_.regenerate(o, f); });
-    if (name == "/save") return session_.save(file_name(rest, name));
+    if (name == "/save") return save(file_name(rest, name));
     if (name == "/load") return load(file_name(rest, name));
     if (name == "/stats") return stats();
     if (name == "/help" || name == "/?") return console_.note(kHelp);
@@ -112,7 +114,7 @@ class Repl {
       ended_ = true;
     } else if (name == "/reset") {
       session_.reset();
-      last_.clear();
+      forget_numbers();
     } else {
       const std::string_view near = meant(name, kNames);
       throw Error(ErrorKind::usage, "unknown command " + name, "",
@@ -125,13 +127,25 @@ class Repl {
     session_.set_system(text == "\"\"" ? "" : text);
   }
 
+  void save(const std::string& file) {
+    session_.save(file);
+    console_.note(fmt::format("{} messages written", session_.messages().size()));
+  }
+
   void load(const std::string& file) {
     session_.load(file);
+    forget_numbers();
     console_.note(fmt::format("{} messages", session_.messages().size()));
   }
 
+  // /stats tells of the conversation that is.
+  void forget_numbers() {
+    context_ = 0;
+    last_.clear();
+  }
+
   void stats() {
-    std::size_t used = context_;
+    const std::size_t used = context_;
     console_.note(fmt::format("{} messages, {} of {} tokens of context, {} of keys and values, seed {}", session_.messages().size(), used,
                               gen_.model().context(),
                               bytes_text(static_cast<double>(gen_.model().kv_bytes(static_cast<std::int64_t>(used)))), *options_.seed));
@@ -163,8 +177,9 @@ class Repl {
       if (g.finish_reason() == FinishReason::interrupted) console_.note("(stopped)");
       else if (g.finish_reason() == FinishReason::length) console_.note("(cut: the context or --max-tokens is used up)");
       console_.detail(last_);
-    } catch (const Error&) {
-      if (begun) console_.stream("\n");
+    } catch (const Error& e) {
+      lost_ = e.kind() == ErrorKind::io || console_.out_is_closed();
+      if (begun && !lost_) console_.stream("\n");
       throw;
     }
   }
@@ -177,7 +192,7 @@ class Repl {
   LineReader reader_;
   std::size_t context_ = 0;
   std::string last_;
-  bool ended_ = false;
+  bool ended_ = false, lost_ = false;
 };
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "tools/common/run.hpp"
 
 namespace hz::tools {
@@ -21,6 +23,10 @@ RunArgs::RunArgs(CLI::App& app) : model(app), adapters(app), prompt(app), genera
                             app.add_option("--logits", logits_out, "write the logits of all prompt positions to this .npy file")};
   for (CLI::Option* o : inspect) chat_flag->excludes(o);
   chat_flag->excludes(raw_flag)->excludes(prompt.ids_given);
+  for (CLI::Option* o : {chat_template.system_given, chat_template.file_given, chat_template.variables_given}) {
+    raw_flag->excludes(o);
+    prompt.ids_given->excludes(o);
+  }
   app.add_flag("--list-devices", list_devices, "print the backends of this build");
 }
 
@@ -46,11 +52,23 @@ std::optional<std::string> read_text(const RunArgs& args, bool chat, Console& co
   return text;
 }
 
+// Said now, not after the answer: a file can be made there.
+void check_output(const std::string& file) {
+  namespace fs = std::filesystem;
+  if (file.empty()) return;
+  const fs::path path(file), folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) throw Error(ErrorKind::io, "cannot write: this is a folder", file, "name a file");
+  if (!fs::is_directory(folder, ignored)) throw Error(ErrorKind::io, "cannot write: there is no folder " + folder.string(), file, "make it first");
+}
+
 }  // namespace
 
 Request read_request(const RunArgs& args, Console& console) {
   Request r;
   r.chat = wants_chat(args);
+  check_output(args.save_state);
+  check_output(args.logits_out);
   if (args.generate.logprobs_given->count() > 0 && !args.json)
     throw Error(ErrorKind::usage, "--logprobs are told in JSON alone", "", "add --json");
   if (args.prompt.ids_given->count() > 0) r.ids = parse_ids(args.prompt.ids, console);

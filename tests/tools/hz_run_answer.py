@@ -63,6 +63,15 @@ def flags():
     refused("negative --logprobs", ["--logprobs"], "--json", "--logprobs", "-1")
     refused("--grammar and --json-schema", ["excludes"], "--grammar", "a", "--json-schema", "b")
     refused("--chat and --raw", ["excludes"], "--chat", "--raw")
+    for option, value in (("--system", "be brief"), ("--template", "t.jinja"), ("--template-arg", "a=1")):
+        for text in (("--raw", "-p", "hi"), ("--ids", "1,2")):
+            r = subprocess.run([TOOL, "-m", MODEL, *text, option, value], capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
+            check(f"{option} has no part in {text[0]}", r.returncode == 2 and b"excludes" in r.stderr and r.stdout == b"", r)
+    for seed in ("-1", "18446744073709551616", "99999999999999999999999", "1.5", "1e3", "0x10", " 1", "x"):
+        refused(f"seed '{seed}'", ["--seed", "fresh one"], f"--seed={seed}")
+    for out in (str(HERE), "/none/x.state"):
+        for option in ("--save-state", "--logits"):
+            refused(f"{option} {out} before the model is read", ["cannot write", out], option, out, code=3)
     refused("--chat and --tokens", ["excludes"], "--chat", "--tokens")
     refused("a near flag", ["--dry-multiplier"], "--dry-multiplie", "1")
     for variable, word in (("x", "KEY=JSON"), ("=1", "KEY=JSON"), ("9a=1", "KEY=JSON"), ("a b=1", "KEY=JSON"), ("a=yes", "no JSON"), ("messages=[]", "messages")):

@@ -92,6 +92,9 @@ def over_pipes():
     r = piped("first \\\nsecond\n\"\"\"block\n/not a command\n\nend\"\"\"\n//slash\n/save " + str(HERE / "talk.json") + "\n", "--system", "sys")
     users = [m["content"] for m in json.loads((HERE / "talk.json").read_text())["messages"] if m["role"] == "user"]
     check("lines join by a backslash and in blocks; // is a slash", users == ["first \nsecond", "block\n/not a command\n\nend", "/slash"], (users, r))
+    r = piped('"""\n/exit is no command here\nend"""\n"""/tmp"""\n/save ' + str(HERE / "block.json") + "\n")
+    users = [m["content"] for m in json.loads((HERE / "block.json").read_text())["messages"] if m["role"] == "user"]
+    check("a block that begins with a slash is a message", r.returncode == 0 and users == ["/exit is no command here\nend", "/tmp"], (users, r))
     r = piped(f"/load {HERE / 'talk.json'}\n/regen\n/save {HERE / 'again.json'}\n")
     before, after = (json.loads((HERE / n).read_text())["messages"] for n in ("talk.json", "again.json"))
     check("/load and /regen", before[:-1] == after[:-1] and before[-1] != after[-1] and after[0] == {"role": "system", "content": "sys"}, (r, before, after))
@@ -104,6 +107,9 @@ def over_pipes():
     r = piped("/regn\nx\n")
     check("a script ends at an unknown command, which names the near one", r.returncode == 2 and b"/regen" in r.stderr and r.stdout == b"", r)
     check("/regen without an answer", piped("/regen\n").returncode == 2)
+    for line in (f"/load {HERE}", "/load /dev/zero", f"/load {HERE / 'absent.json'}", f"/save {HERE}", "/save /none/talk.json"):
+        r = piped(line + "\n")
+        check(f"{line.split()[0]} of what is no file is told by name", r.returncode == 3 and line.split()[1].encode() in r.stderr and b"basic_" not in r.stderr, r)
     check("/save without a name", b"needs a file name" in piped("/save\n").stderr)
     r = subprocess.run([TOOL, "-m", MODEL, "--chat"], input=b"bad \xff\n", capture_output=True, timeout=60, env=ENV)
     check("bytes that are no UTF-8 are refused", r.returncode == 2 and b"UTF-8" in r.stderr, r)
@@ -143,6 +149,18 @@ def on_terminal():
     t.send(b"/exit\n")
     code, out = t.end()
     check("stdout has the answers alone", code == 0 and b"> " not in out and b"/help" not in out and out.endswith(b"\n"), (code, out))
+
+    t = Terminal(env={"HANZO_HISTORY": ""})
+    t.wait(b"> ")
+    for command in (b"/save /none/talk.json", b"/save " + str(HERE).encode(), b"/load /none/talk.json", b"/load " + str(HERE).encode()):
+        t.send(command + b"\n")
+        check(f"{command[:5].decode()} that fails leaves the conversation open", t.wait(b"error: ") is not None and t.wait(b"> ") is not None, t.text[-300:])
+    t.send(b"/save " + str(HERE / "told.json").encode() + b"\n")
+    check("/save says what it wrote", t.wait(b"messages written") is not None and t.wait(b"> ") is not None, t.text[-300:])
+    t.send(b"/reset\n/stats\n")
+    check("/stats after /reset", t.wait(b"0 messages, 0 of") is not None and t.wait(b"> ") is not None, t.text[-300:])
+    t.send(b"/exit\n")
+    check("and /exit ends it with 0", t.end()[0] == 0)
 
     t = Terminal(env={"HANZO_HISTORY": ""})
     t.wait(b"> ")

@@ -60,6 +60,7 @@ class Console {
   void reset_stop();
 
   bool out_is_terminal() const { return out_terminal_; }
+  bool out_is_closed() const { return closed_; }  // a write to it failed: nothing more is written
   bool err_is_terminal() const { return err_terminal_; }
   bool verbose() const { return options_.verbose; }
   // Text in an SGR code ("1", "31") where colours are wanted on stdout, else as it is.

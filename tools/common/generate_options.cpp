@@ -22,6 +22,14 @@ std::shared_ptr<const Grammar> grammar_from(const std::string& file, const Conso
   }
 }
 
+// CLI11 wraps a negative number around and cuts a great one, silently.
+std::string no_seed(const std::string& text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size()) return {};
+  return "'" + text + "' is no seed: 0 to 18446744073709551615; leave it out for a fresh one";
+}
+
 }  // namespace
 
 TokenBias parse_bias(const std::string& text) {
@@ -66,7 +74,9 @@ void GenerateArgs::add_sampling(CLI::App& app) {
   app.add_option("--mirostat", s.mirostat, "2: Mirostat 2 in place of truncation; 0 is off")->group(group);
   app.add_option("--mirostat-tau,--mirostat-ent", s.mirostat_tau, "Mirostat: target surprise, bits")->group(group);
   app.add_option("--mirostat-eta,--mirostat-lr", s.mirostat_eta, "Mirostat: learning rate")->group(group);
-  seed_given = app.add_option("--seed", seed, "seed of the random numbers; printed when not given")->group(group);
+  seed_given = app.add_option("--seed", seed, "seed of the random numbers, 0 to 2^64-1; left out, a fresh one is drawn and printed")
+                   ->check(CLI::Validator(no_seed, "", "seed"))
+                   ->group(group);
   app.add_option("--sampling-order,--samplers", s.sampling_order,
                  "the stages in their order, by name or one letter each; one that is not named does not run")
       ->group(group);

@@ -163,10 +163,10 @@ std::optional<std::string> LineReader::read(const std::string& prompt) {
   return body_->line();
 }
 
-std::optional<std::string> read_message(LineReader& reader, const std::string& prompt) {
+std::optional<Message> read_message(LineReader& reader, const std::string& prompt) {
   const std::string more(prompt.size() > 1 ? prompt.size() - 1 : 0, '.');
   std::optional<std::string> line = reader.read(prompt);
-  if (!line) return line;
+  if (!line) return std::nullopt;
   std::string message;
   if (line->starts_with("\"\"\"")) {
     line->erase(0, 3);
@@ -178,14 +178,14 @@ std::optional<std::string> read_message(LineReader& reader, const std::string& p
       line = reader.read(more + " ");
       if (!line) break;
     }
-    return message;
+    return Message{std::move(message), true};
   }
   while (line && line->ends_with("\\")) {
     line->pop_back();
     message += *line + "\n";
     line = reader.read(more + " ");
   }
-  return line ? message + *line : message;
+  return Message{line ? message + *line : message};
 }
 
 std::string history_file(const std::string& name) {

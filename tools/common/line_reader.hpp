@@ -27,9 +27,14 @@ class LineReader {
   std::unique_ptr<Body> body_;
 };
 
+struct Message {
+  std::string text;
+  bool is_block = false;  // between """: never a command, whatever it begins with
+};
+
 // Several lines as one message: a backslash at the end of a line joins the next, and """ begins a block that ends with
 // """ at the end of a line. nullopt as above.
-std::optional<std::string> read_message(LineReader& reader, const std::string& prompt);
+std::optional<Message> read_message(LineReader& reader, const std::string& prompt);
 
 // $HANZO_HISTORY (empty: none), else hanzo/NAME under $XDG_STATE_HOME or ~/.local/state; empty when neither is set.
 std::string history_file(const std::string& name);

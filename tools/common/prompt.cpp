@@ -29,7 +29,7 @@ std::string read_fd(int fd, const std::string& name, const Console& console) {
     if (n < 0) throw Error(ErrorKind::io, "cannot read " + name + ": " + std::string(std::strerror(errno)), name);
     if (n == 0) return s;
     s.append(buffer, static_cast<std::size_t>(n));
-    if (s.size() > kMostBytes) throw Error(ErrorKind::usage, name + " holds more than 1 GiB", name, "a prompt must fit the context");
+    if (s.size() > kMostBytes) throw Error(ErrorKind::usage, name + " holds more than 1 GiB", name, "name a file of text");
   }
 }
 

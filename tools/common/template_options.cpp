@@ -11,8 +11,9 @@ namespace hz::tools {
 TemplateArgs::TemplateArgs(CLI::App& app) {
   const std::string group = "Conversation";
   system_given = app.add_option("--system", system, "system message")->group(group);
-  app.add_option("--template", file, "file with a chat template (Jinja), in place of the model's")->group(group);
-  app.add_option("--template-arg", variables, "KEY=JSON: a variable of the template, repeatable; e.g. enable_thinking=false")->group(group);
+  file_given = app.add_option("--template", file, "file with a chat template (Jinja), in place of the model's")->group(group);
+  variables_given =
+      app.add_option("--template-arg", variables, "KEY=JSON: a variable of the template, repeatable; e.g. enable_thinking=false")->group(group);
   app.add_option("--tokenizer", tokenizer_file, "tokenizer.json of Hugging Face, or its folder, in place of the model's tokenizer")
       ->group(group);
 }

@@ -15,7 +15,7 @@ namespace hz::tools {
 struct TemplateArgs {
   std::string file, system, tokenizer_file;
   std::vector<std::string> variables;
-  CLI::Option* system_given = nullptr;
+  CLI::Option *system_given = nullptr, *file_given = nullptr, *variables_given = nullptr;
 
   explicit TemplateArgs(CLI::App& app);
   // Parsed; null when none is given.
