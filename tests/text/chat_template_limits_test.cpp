@@ -108,6 +108,7 @@ TEST_CASE("no value grows beyond the limit on live bytes") {
       "{{ '%*d' % (10 ** 12, 1) }}",
       "{{ '%.1000000000d' % 1 }}",
       "{{ '{:1000000000000}'.format(1) }}",
+      "{{ [1] | tojson(indent=10 ** 12) }}",
       "{{ [1] | batch(1000000000, 0) | list }}",
       "{{ [1] | slice(1000000000, 0) | list }}",
       "{% set ns = namespace(l=[1]) %}{% for i in range(64) %}{% set ns.l = ns.l + ns.l %}{% endfor %}",

@@ -124,7 +124,7 @@ Value filter_tojson(Interp& in, const Value& v, Args& args) {
     style.indented = true;
     style.item_separator = ",";
     if (indent.is_str()) style.indent = std::string(text_of(indent));
-    else style.indent.assign(want_count(in, "tojson", std::min<std::int64_t>(want_int("tojson", indent), 10000)), ' ');
+    else style.indent.assign(want_count(in, "tojson", want_int("tojson", indent)), ' ');
   }
   if (!separators.is_missing() && !separators.is_none()) read_separators(in, separators, style);
   return to_json(in.heap(), v, style);
