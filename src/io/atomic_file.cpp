@@ -2,7 +2,9 @@
 // The order of the steps follows Pillai et al., OSDI 2014, and Rebello et al., ATC 2020 (a failed fsync is final).
 #include "hanzo/io/atomic_file.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,6 +39,22 @@ std::filesystem::path folder_of(const std::filesystem::path& file) {
   return parent.empty() ? std::filesystem::path(".") : parent;
 }
 
+bool is_temporary(std::string_view name) { return name.starts_with(".hanzo-") && name.ends_with(".tmp"); }
+
+// What has no lock was left by a process that was killed. Failures are nobody's concern: the file may be somebody else's.
+void remove_stale(const std::filesystem::path& folder) {
+  // Not directory_iterator, which ends the program when it gets no memory.
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(folder.c_str()), &::closedir);
+  while (const dirent* entry = listing ? ::readdir(listing.get()) : nullptr) {
+    if (!is_temporary(entry->d_name)) continue;
+    const auto path = folder / entry->d_name;
+    const int fd = open_retrying(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) continue;
+    if (sys().flock(fd, LOCK_EX | LOCK_NB) == 0) sys().unlink(path.c_str());
+    sys().close(fd);
+  }
+}
+
 }  // namespace
 
 // Owns the temporary: whatever throws, its end removes what was not committed.
@@ -49,6 +67,7 @@ struct AtomicFile::State {
   ~State() { drop(); }
   bool live() const { return fd >= 0; }
   void create();
+  bool claim();
   void keep_permissions() const;
   void flush();
   void put(const std::byte* bytes, std::size_t n);
@@ -70,13 +89,27 @@ void AtomicFile::State::fail(std::string_view doing, int error_number) {
   throw system_error(doing, error_number, target);
 }
 
+// True when the new file is ours: locked, or on a file system without locks, and not taken for a stale one before it was.
+bool AtomicFile::State::claim() {
+  if (sys().flock(fd, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
+  struct stat st {};
+  if (sys().fstat(fd, &st) != 0) fail("inspect the new file", errno);
+  return st.st_nlink > 0;
+}
+
 void AtomicFile::State::create() {
   const auto folder = folder_of(target);
+  remove_stale(folder);
   for (int i = 0; i < kNameTries; ++i) {
     temporary = folder / (".hanzo-" + std::to_string(::getpid()) + "-" + std::to_string(i) + ".tmp");
     fd = open_retrying(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (fd >= 0) return;
-    if (errno != EEXIST) break;
+    if (fd >= 0) {
+      if (claim()) return;
+      sys().close(fd);
+      fd = -1;
+    } else if (errno != EEXIST) {
+      break;
+    }
   }
   const int error = errno;
   temporary.clear();
@@ -157,6 +190,8 @@ void AtomicFile::commit() {
   s.temporary.clear();
   s.sync_folder();
 }
+
+void check_writable(const std::filesystem::path& target) { const AtomicFile file(target); }
 
 void write_file(const std::filesystem::path& target, std::string_view content) {
   AtomicFile file(target);

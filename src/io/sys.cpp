@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,8 +16,8 @@ namespace {
 
 int real_open(const char* path, int flags, mode_t mode) { return ::open(path, flags, mode); }
 
-constexpr Sys kReal{&real_open, &::close,  &::fstat,  &::pread, &::write, &::fchmod,
-                    &::fsync,   &::rename, &::unlink, &::mmap,  &::munmap};
+constexpr Sys kReal{&real_open, &::close,  &::fstat, &::pread,  &::write, &::fchmod,
+                    &::fsync,   &::rename, &::unlink, &::mmap, &::munmap, &::flock};
 std::atomic<const Sys*> current{&kReal};
 
 }  // namespace
@@ -24,7 +25,6 @@ std::atomic<const Sys*> current{&kReal};
 const Sys& sys() { return *current.load(std::memory_order_acquire); }
 const Sys& real_sys() { return kReal; }
 void replace_sys(const Sys* table) { current.store(table != nullptr ? table : &kReal, std::memory_order_release); }
-
 
 int open_retrying(const char* path, int flags, mode_t mode) {
   for (;;) {

@@ -21,6 +21,7 @@ struct Sys {
   int (*unlink)(const char* path);
   void* (*mmap)(void* at, std::size_t bytes, int protection, int flags, int fd, off_t offset);
   int (*munmap)(void* at, std::size_t bytes);
+  int (*flock)(int fd, int operation);
 };
 
 // The table in use: the system's own, unless a test has put another in its place.

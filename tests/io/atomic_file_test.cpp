@@ -2,7 +2,11 @@
 // AtomicFile: whole or not at all, and nothing left behind.
 #include "hanzo/io/atomic_file.hpp"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/catch.hpp"
 #include "tests/io/raw_gguf.hpp"
@@ -74,4 +78,39 @@ TEST_CASE("two atomic files for one target do not disturb each other") {
   a.commit();
   CHECK(get_file(target) == "first");
   CHECK(entries(dir.path()) == 1);
+}
+
+TEST_CASE("what a killed process left is removed by the next file in the folder, what others write now is not") {
+  const TempDir dir;
+  put_file(dir.path() / ".hanzo-note", "not one of these");
+  AtomicFile busy(dir.path() / "busy");
+  busy.write("being written");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    AtomicFile file(dir.path() / "killed");
+    file.write("half");
+    ::kill(::getpid(), SIGKILL);
+  }
+  REQUIRE(child > 0);
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFSIGNALED(status));
+  CHECK(entries(dir.path()) == 3);  // the note, the busy one, the stale one
+  write_file(dir.path() / "next", "whole");
+  CHECK(entries(dir.path()) == 3);
+  busy.commit();
+  CHECK(get_file(dir.path() / "busy") == "being written");
+  CHECK(get_file(dir.path() / "next") == "whole");
+  CHECK(fs::exists(dir.path() / ".hanzo-note"));
+}
+
+TEST_CASE("whether a file can be written is known without writing it") {
+  const TempDir dir;
+  put_file(dir.path() / "old", "old");
+  check_writable(dir.path() / "old");
+  check_writable(dir.path() / "new");
+  CHECK(get_file(dir.path() / "old") == "old");
+  CHECK(entries(dir.path()) == 1);
+  CHECK_THROWS_AS(check_writable(dir.path()), Error);
+  CHECK_THROWS_AS(check_writable(dir.path() / "none" / "x"), Error);
 }

@@ -12,8 +12,9 @@ namespace hz::io {
 
 class AtomicFile {
  public:
-  // Makes a temporary in the target's folder. An existing target stays untouched until commit(), which keeps its
-  // permissions; a link is followed. Throws Error(io).
+  // Makes a temporary, .hanzo-<process>-<number>.tmp, in the target's folder, and removes those that killed processes left
+  // there: a temporary is locked (flock) for as long as it is written. An existing target stays untouched until commit(),
+  // which keeps its permissions; a link is followed. Throws Error(io).
   explicit AtomicFile(const std::filesystem::path& target);
   // Removes what was not committed.
   ~AtomicFile();
@@ -34,6 +35,9 @@ class AtomicFile {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// Throws what an AtomicFile for `target` would: for a program that wants to know before long work. Writes nothing.
+void check_writable(const std::filesystem::path& target);
 
 // The whole file at once, atomically.
 void write_file(const std::filesystem::path& target, std::string_view content);
