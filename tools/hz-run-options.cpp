@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <filesystem>
 
 #include "tools/common/run.hpp"
 
@@ -13,14 +12,14 @@ RunArgs::RunArgs(CLI::App& app) : model(app), adapters(app), prompt(app), genera
   const std::string group = "Conversation";
   CLI::Option* chat_flag = app.add_flag("--chat", chat, "a conversation; the default when a terminal gives no prompt")->group(group);
   CLI::Option* raw_flag = app.add_flag("--raw", raw, "no chat template: the prompt is continued as it is")->group(group);
-  app.add_option("--save-state", save_state, "write the stream (tokens, keys and values, conversation) to this file at the end")
+  add_path(app, "--save-state", save_state, "write the stream (tokens, keys and values, conversation) to this file at the end")
       ->group(group);
-  app.add_option("--load-state", load_state, "go on from a saved stream: with its answer, or with the prompt that is given")->group(group);
+  add_path(app, "--load-state", load_state, "go on from a saved stream: with its answer, or with the prompt that is given")->group(group);
   app.add_flag("--json", json, "one JSON object on stdout, whatever is asked for");
   CLI::Option* inspect[] = {app.add_flag("--info", info, "print metadata, tensors, types, sizes, template and tokenizer"),
                             app.add_flag("--tokens", tokens, "print the final token ids and pieces"),
                             app.add_flag("--logits-hash", hash, "print the SHA-256 of the logits of all prompt positions"),
-                            app.add_option("--logits", logits_out, "write the logits of all prompt positions to this .npy file")};
+                            add_path(app, "--logits", logits_out, "write the logits of all prompt positions to this .npy file")};
   for (CLI::Option* o : inspect) chat_flag->excludes(o);
   chat_flag->excludes(raw_flag)->excludes(prompt.ids_given);
   for (CLI::Option* o : {chat_template.system_given, chat_template.file_given, chat_template.variables_given}) {
@@ -52,23 +51,13 @@ std::optional<std::string> read_text(const RunArgs& args, bool chat, Console& co
   return text;
 }
 
-// Said now, not after the answer: a file can be made there.
-void check_output(const std::string& file) {
-  namespace fs = std::filesystem;
-  if (file.empty()) return;
-  const fs::path path(file), folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) throw Error(ErrorKind::io, "cannot write: this is a folder", file, "name a file");
-  if (!fs::is_directory(folder, ignored)) throw Error(ErrorKind::io, "cannot write: there is no folder " + folder.string(), file, "make it first");
-}
-
 }  // namespace
 
 Request read_request(const RunArgs& args, Console& console) {
   Request r;
   r.chat = wants_chat(args);
-  check_output(args.save_state);
-  check_output(args.logits_out);
+  for (const std::string* out : {&args.save_state, &args.logits_out})  // said now, not after the answer
+    if (!out->empty()) io::check_writable(*out);
   if (args.generate.logprobs_given->count() > 0 && !args.json)
     throw Error(ErrorKind::usage, "--logprobs are told in JSON alone", "", "add --json");
   if (args.prompt.ids_given->count() > 0) r.ids = parse_ids(args.prompt.ids, console);

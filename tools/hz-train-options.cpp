@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "tools/common/run.hpp"
 #include "tools/hz-train.hpp"
 
 namespace hz::tools {
@@ -47,7 +48,7 @@ void add_length_options(CLI::App& app, SftArgs& a) {
   app.add_option("--micro-batch", t.micro_batch, "rows evaluated at once")->check(kCount)->group("Run");
   app.add_option("--accumulate", t.accumulate, "micro-batches of an optimizer step")->check(kCount)->group("Run");
   app.add_flag("--packing", t.packing, "fill micro-batches up to --ctx tokens with several rows; none sees another")->group("Run");
-  app.add_option("--seed", t.seed, "of the adapter, the order of rows, dropout and --eval-split")->group("Run");
+  app.add_option("--seed", t.seed, "of the adapter, the order of rows, dropout and --eval-split")->check(any_seed())->group("Run");
   app.add_option("--eval", a.eval, "rows to evaluate on")->group("Evaluation");
   app.add_option("--eval-split", a.o.eval_split, "or this share of the data's rows, kept out of training")
       ->check(CLI::Range(0.0, 0.9))

@@ -202,6 +202,9 @@ void find_affixes(Vocab& vocab, const Metadata& m, std::string_view pre) {
 }
 
 void make(Body& b, const Metadata& m, std::string_view pre) {
+  if (!m.contains(kModel))
+    throw Error(ErrorKind::bad_file, fmt::format("the file has no tokenizer: the metadata key {} is missing", kModel), m.source(),
+                "the model runs on token ids; for text give a tokenizer.json");
   const auto model = m.require<std::string>(kModel);
   if (model == "gpt2") return make_bpe(b, m, pre);
   if (model == "gemma4") return make_bpe(b, m, pre.empty() ? "gemma4" : pre);

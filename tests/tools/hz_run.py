@@ -3,9 +3,11 @@
 import json
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "design"))
 import checks  # noqa: E402
@@ -14,8 +16,10 @@ TOOL, MODEL = sys.argv[1:3]
 result = checks.Checks()
 
 
-def run(*args, stdin=subprocess.DEVNULL, model=MODEL):
-    return subprocess.run([TOOL, "-m", model, *args], stdin=stdin, capture_output=True, timeout=120, text=True)
+def run(*args, stdin=subprocess.DEVNULL, model=MODEL, limit=resource.RLIM_INFINITY):
+    """limit: bytes that a file written by the tool may have."""
+    bound = None if limit == resource.RLIM_INFINITY else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    return subprocess.run([TOOL, "-m", model, *args], stdin=stdin, capture_output=True, timeout=120, text=True, preexec_fn=bound)
 
 
 def check(name, condition, shown=""):
@@ -43,6 +47,17 @@ def usage(folder):
     bad = pathlib.Path(folder, "latin1.txt")
     bad.write_bytes(b"two\nlines \xe4\n")
     refused("a prompt that is not UTF-8 names file, byte and line", 2, ["byte 10", "line 2", str(bad), "iconv"], "-f", str(bad))
+    for option in ("--logits", "--save-state", "--load-state", "--grammar", "--json-schema", "--template", "--tokenizer", "-f", "--isq-save"):
+        more = ["--isq", "q8_0"] if option == "--isq-save" else ["--ids", "1"] if option != "-f" else []
+        refused(f"an empty name for {option}", 2, ["an empty name"], option, "", *more)
+    for option in ("--logits", "--save-state"):
+        r = run("--ids", "1,2,3", option, folder + "/none/x")
+        check(f"{option} into a folder that is not there is known before the model is loaded", r.returncode == 3 and "none/x" in r.stderr and "loaded" not in r.stderr and not r.stdout, r)
+    for seed in ("18446744073709551616", "-1", "7x", ""):
+        refused(f"the seed '{seed}'", 2, ["--seed", "whole number"], "--ids", "1", "--seed", seed)
+    r = run("--ids", "1", "-n", "1", "--seed", "18446744073709551615")
+    check("the largest seed", r.returncode == 0 and "seed 18446744073709551615" in r.stderr, r)
+    refused("text for a model without a tokenizer", 3, ["no tokenizer", "token ids", "tokenizer.json"], "-p", "a", model=MODEL)
     r = run("-p", "a", model="no/such/model.gguf")
     check("a missing model is named as it was typed", r.returncode == 3 and "no/such/model.gguf" in r.stderr, r)
 
@@ -68,6 +83,17 @@ def files(folder):
     data = out.read_bytes()
     check("logits as a NumPy file", r.returncode == 0 and data[:8] == b"\x93NUMPY\x01\x00" and b"'<f4'" in data[:128] and b"(3, " in data[:128], r)
     check("nothing else is left", os.listdir(folder) and not [f for f in os.listdir(folder) if "tmp" in f], os.listdir(folder))
+    r = run("--ids", "1,2,3", "--logits", str(out), limit=64)
+    check("a file that may not grow is an error that leaves the old one and no temporary",
+          r.returncode == 3 and "File too large" in r.stderr and out.read_bytes() == data and os.listdir(folder) == ["logits.npy"], r)
+    fifo = pathlib.Path(folder, "fifo")
+    os.mkfifo(fifo)
+    waiting = subprocess.Popen([TOOL, "-m", MODEL, "-f", str(fifo)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 10  # long enough where the kernel does not tell what a process waits for
+    while "partner" not in pathlib.Path("/proc", str(waiting.pid), "wchan").read_text() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    waiting.terminate()
+    check("a FIFO that nobody writes to is left at SIGTERM", waiting.wait(20) == 143 and "stopped while opening" in waiting.stderr.read())
     r = run("--info")
     check("--info shows types and the tokenizer's state", r.returncode == 0 and "tensors (" in r.stdout and "tokenizer: " in r.stdout, r)
 

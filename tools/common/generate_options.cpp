@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "tools/common/prompt.hpp"
+#include "tools/common/run.hpp"
 
 namespace hz::tools {
 namespace {
@@ -20,14 +21,6 @@ std::shared_ptr<const Grammar> grammar_from(const std::string& file, const Conso
   } catch (const Error& e) {
     throw Error(e.kind(), e.what(), file + (e.where().empty() ? "" : ": " + e.where()), e.hint());
   }
-}
-
-// CLI11 wraps a negative number around and cuts a great one, silently.
-std::string no_seed(const std::string& text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size()) return {};
-  return "'" + text + "' is no seed: 0 to 18446744073709551615; leave it out for a fresh one";
 }
 
 }  // namespace
@@ -74,9 +67,7 @@ void GenerateArgs::add_sampling(CLI::App& app) {
   app.add_option("--mirostat", s.mirostat, "2: Mirostat 2 in place of truncation; 0 is off")->group(group);
   app.add_option("--mirostat-tau,--mirostat-ent", s.mirostat_tau, "Mirostat: target surprise, bits")->group(group);
   app.add_option("--mirostat-eta,--mirostat-lr", s.mirostat_eta, "Mirostat: learning rate")->group(group);
-  seed_given = app.add_option("--seed", seed, "seed of the random numbers, 0 to 2^64-1; left out, a fresh one is drawn and printed")
-                   ->check(CLI::Validator(no_seed, "", "seed"))
-                   ->group(group);
+  seed_given = app.add_option("--seed", seed, "seed of the random numbers, 0 to 2^64-1; left out, a fresh one is drawn and printed")->check(any_seed())->group(group);
   app.add_option("--sampling-order,--samplers", s.sampling_order,
                  "the stages in their order, by name or one letter each; one that is not named does not run")
       ->group(group);
@@ -111,8 +102,8 @@ void GenerateArgs::add_text(CLI::App& app) {
   logprobs_given = app.add_option("--logprobs", logprobs, "log-probabilities of each token and of the N most likely ones (with --json)")
                        ->check(CLI::Range(0, 1 << 24))
                        ->group(group);
-  grammar_given = app.add_option("--grammar", grammar, "GBNF file: the answer follows this grammar")->group(group);
-  schema_given = app.add_option("--json-schema", schema, "JSON Schema file: the answer is JSON that is valid under it")->group(group);
+  grammar_given = add_path(app, "--grammar", grammar, "GBNF file: the answer follows this grammar")->group(group);
+  schema_given = add_path(app, "--json-schema", schema, "JSON Schema file: the answer is JSON that is valid under it")->group(group);
   grammar_given->excludes(schema_given);
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <hanzo/core/near_names.hpp>
+#include <hanzo/io/atomic_file.hpp>
 #include <hanzo/text/tokenizer.hpp>
 
 #include "tools/common/meter.hpp"
@@ -50,7 +51,7 @@ void warn_about(const ModelArgs& args, const Model& model, Console& console) {
 KvKind kv_kind(const std::string& name) { return name == "f32" ? KvKind::f32 : name == "q8_0" ? KvKind::q8_0 : KvKind::f16; }
 
 ModelArgs::ModelArgs(CLI::App& app) {
-  app.add_option("-m,--model", file, "GGUF file (the first one of a split set)");
+  add_path(app, "-m,--model", file, "GGUF file (the first one of a split set)");
   app.add_option("-c,--ctx", context, "context in tokens; 0: the smaller of the model's and 4096")->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 31));
   app.add_option("-t,--threads", threads, "threads; 0: the physical cores that the process may use")->check(CLI::Range(0, 4096));
   app.add_option("--ub,--ubatch", ubatch, "prompt tokens evaluated at a time")->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))->capture_default_str();
@@ -60,10 +61,10 @@ ModelArgs::ModelArgs(CLI::App& app) {
   for (const BackendInfo& b : list_backends()) devices.push_back(b.name);
   add_choice(app, "--device", device, devices, "backend (--list-devices describes them)");
   app.add_option("--isq", isq, "quantize while loading, to a type that hz-quantize types lists; -m may then name a Hugging Face folder");
-  app.add_option("--isq-save", isq_save, "keep the file that --isq makes")->needs("--isq");
-  app.add_option("--isq-imatrix", isq_imatrix, "importance matrix for --isq")->needs("--isq");
+  add_path(app, "--isq-save", isq_save, "keep the file that --isq makes")->needs("--isq");
+  add_path(app, "--isq-imatrix", isq_imatrix, "importance matrix for --isq")->needs("--isq");
   app.add_flag("--no-pack", no_pack, "use the weights as they lie in the file, without packed panels");
-  app.add_flag("--no-mmap", no_mmap, "read the file into memory instead of mapping it");
+  app.add_flag("--no-mmap", no_mmap, "read the file into memory instead of mapping it; takes the size of the weights twice without --no-pack");
   app.add_option("--pre", pre, "pre-tokenizer to use in place of the file's (--info shows that)")->check(CLI::Validator(unknown_pre, "NAME", "pre"))->type_name("NAME");
 }
 
@@ -80,6 +81,7 @@ LoadOptions load_options(const ModelArgs& args, Console& console) {
   options.read_mode = args.no_mmap ? io::ReadMode::read : io::ReadMode::map;
   options.isq = args.isq;
   options.isq_save = args.isq_save;
+  if (!args.isq_save.empty()) io::check_writable(args.isq_save);
   options.isq_importance = args.isq_imatrix;
   options.progress = console.progress();
   return options;

@@ -12,6 +12,8 @@
 #include <filesystem>
 #include <hanzo/text/utf8.hpp>
 
+#include "tools/common/run.hpp"
+
 namespace hz::tools {
 namespace {
 
@@ -48,7 +50,9 @@ bool stdin_is_piped() {
 }  // namespace
 
 std::string read_text_file(const std::string& name, const Console& console) {
-  const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
+  int fd = -1;
+  while ((fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC)) < 0 && errno == EINTR)  // a FIFO that nobody writes to
+    if (console.stop_token().stop_requested()) throw Error(ErrorKind::cancelled, "stopped while opening " + name);
   if (fd < 0)
     throw Error(ErrorKind::bad_file, "cannot open the file: " + std::string(std::strerror(errno)), name, errno == ENOENT ? "check the path" : "check its permissions");
   const FdCloser closer{fd};
@@ -59,7 +63,7 @@ std::string read_text_file(const std::string& name, const Console& console) {
 
 PromptArgs::PromptArgs(CLI::App& app) {
   text_given = app.add_option("-p,--prompt", text, "prompt; - reads it from stdin");
-  file_given = app.add_option("-f,--file", file, "file that holds the prompt");
+  file_given = add_path(app, "-f,--file", file, "file that holds the prompt");
   ids_given = app.add_option("--ids", ids, "token ids in place of a prompt: 1,2,3 or a file of ids");
   text_given->excludes(file_given);
   ids_given->excludes(text_given)->excludes(file_given);

@@ -11,6 +11,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <charconv>
 #include <new>
 #include <set>
 
@@ -109,6 +110,7 @@ static void fill_closed_descriptors() {
 int run_action(std::string_view name, int argc, char** argv, const std::function<Action(CLI::App&)>& setup) {
   fill_closed_descriptors();
   static_cast<void>(::signal(SIGPIPE, SIG_IGN));  // a closed pipe is an error of write, not the end of the process
+  static_cast<void>(::signal(SIGXFSZ, SIG_IGN));  // so is a file that may not grow: its temporary must go
   ConsoleOptions options;
   CLI::App app{"", std::string(name)};
   app.option_defaults()->always_capture_default();
@@ -149,6 +151,22 @@ int run_action(std::string_view name, int argc, char** argv, const std::function
     Console(options).error(Error(ErrorKind::failed, e.what()));
     return kFailed;
   }
+}
+
+CLI::Option* add_path(CLI::App& app, const std::string& names, std::string& value, const std::string& help) {
+  return app.add_option(names, value, help)->check([](const std::string& given) { return std::string(given.empty() ? "an empty name" : ""); })->type_name("PATH");
+}
+
+const CLI::Validator& any_seed() {
+  static const CLI::Validator seed(
+      [](std::string& given) {
+        std::uint64_t value = 0;
+        const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
+        const bool good = error == std::errc() && end == given.data() + given.size();
+        return good ? std::string() : fmt::format("'{}' is no whole number from 0 to 18446744073709551615; leave it out for a fresh one", given);
+      },
+      "", "seed");
+  return seed;
 }
 
 CLI::Option* add_choice(CLI::App& app, const std::string& names, std::string& value, std::vector<std::string> choices, const std::string& help) {
