@@ -11,6 +11,9 @@ void Backend::missing(std::string_view op) const {
               "use the device cpu, which has all ops");
 }
 
+std::shared_ptr<Storage> Backend::allocate(std::size_t) { missing("allocate"); }
+void Backend::copy(const Storage&, std::size_t, Storage&, std::size_t, std::size_t) { missing("copy"); }
+void Backend::clear(Storage&, std::size_t, std::size_t) { missing("clear"); }
 void Backend::embed(const QTensor&, const Tensor&, Tensor&) { missing("embed"); }
 void Backend::add(const Tensor&, const Tensor&, Tensor&) { missing("add"); }
 void Backend::add_row(const Tensor&, const Tensor&, Tensor&) { missing("add_row"); }
@@ -18,6 +21,7 @@ void Backend::mul(const Tensor&, const Tensor&, Tensor&) { missing("mul"); }
 void Backend::mul_row(const Tensor&, const Tensor&, Tensor&) { missing("mul_row"); }
 void Backend::scale(const Tensor&, float, Tensor&) { missing("scale"); }
 void Backend::axpy(float, const Tensor&, Tensor&) { missing("axpy"); }
+void Backend::weighted_sum(const Tensor&, const Tensor&, Tensor&) { missing("weighted_sum"); }
 void Backend::unary(Unary, const Tensor&, Tensor&) { missing("unary"); }
 void Backend::softcap(const Tensor&, float, Tensor&) { missing("softcap"); }
 void Backend::glu(Unary, const Tensor&, const Tensor&, Tensor&) { missing("glu"); }

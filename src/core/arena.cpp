@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The caching host arena: freed blocks wait in size classes, so a steady forward pass allocates nothing.
+// The caching host arena: freed blocks wait in size classes, so a steady forward pass allocates nothing. And the host's
+// memory as a DeviceMemory.
 #include <sys/mman.h>
 
 #include <array>
 #include <bit>
+#include <cstring>
 #include <mutex>
 #include <new>
 #include <string>
@@ -17,6 +19,7 @@ namespace {
 constexpr std::size_t kAlign = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr int kClasses = 64 * 16;
+constexpr std::size_t kSlack = std::size_t{64} << 20;
 
 // Sixteen classes per power of two: at most a sixteenth of a block is unused.
 std::size_t class_size(std::size_t bytes) {
@@ -34,7 +37,14 @@ std::size_t size_of_class(int index) { return static_cast<std::size_t>(16 + inde
 struct Arena {
   std::mutex mutex;
   std::array<std::vector<void*>, kClasses> free;
-  std::size_t cached = 0;
+  std::size_t cached = 0, live = 0, peak = 0;  // bytes kept, in use, and most in use since the last trim
+
+  void count_live(std::size_t size) {
+    live += size;
+    peak = peak > live ? peak : live;
+  }
+  // Tensors of ever other sizes must not heap up blocks that nobody asks for again.
+  bool keeps(std::size_t size) const { return live + cached + size <= peak + peak / 4 + kSlack; }
 };
 Arena& arena() {
   static Arena* a = new Arena;  // never destroyed: storage may outlive static objects
@@ -57,17 +67,39 @@ void* allocate_block(std::size_t size) {
 
 void release(void* p, std::size_t size) noexcept {
   Arena& a = arena();
-  const std::lock_guard lock(a.mutex);
-  auto& list = a.free[static_cast<std::size_t>(class_index(size))];
-  try {
-    list.push_back(p);
-    a.cached += size;
-  } catch (...) {
-    free_block(p, size);
+  {
+    const std::lock_guard lock(a.mutex);
+    a.live -= size;
+    if (a.keeps(size)) {
+      try {
+        a.free[static_cast<std::size_t>(class_index(size))].push_back(p);
+        a.cached += size;
+        return;
+      } catch (...) {  // no room for the note: the block goes back
+      }
+    }
   }
+  free_block(p, size);
 }
 
+class HostMemory final : public DeviceMemory {
+ public:
+  bool on_host() const override { return true; }
+  std::shared_ptr<Storage> allocate(std::size_t bytes) override { return allocate_host(bytes); }
+  void copy(const Storage& from, std::size_t from_offset, Storage& to, std::size_t to_offset, std::size_t bytes) override {
+    if (bytes > 0) std::memcpy(to.data + to_offset, from.data + from_offset, bytes);
+  }
+  void clear(Storage& to, std::size_t offset, std::size_t bytes) override {
+    if (bytes > 0) std::memset(to.data + offset, 0, bytes);
+  }
+};
+
 }  // namespace
+
+DeviceMemory& host_memory() {
+  static HostMemory* memory = new HostMemory;  // never destroyed, as the arena
+  return *memory;
+}
 
 std::shared_ptr<Storage> allocate_host(std::size_t bytes) {
   if (bytes > (std::size_t{1} << 62)) throw Error(ErrorKind::out_of_memory, "an allocation of " + std::to_string(bytes) + " bytes");
@@ -81,9 +113,15 @@ std::shared_ptr<Storage> allocate_host(std::size_t bytes) {
       p = list.back();
       list.pop_back();
       a.cached -= size;
+      a.count_live(size);
     }
   }
-  if (p == nullptr) p = allocate_block(size);
+  if (p == nullptr) {
+    p = allocate_block(size);
+    Arena& a = arena();
+    const std::lock_guard lock(a.mutex);
+    a.count_live(size);
+  }
   std::shared_ptr<void> owner(p, [size](void* q) { release(q, size); });  // calls it too when it cannot be made
   auto storage = std::make_shared<Storage>();
   storage->data = static_cast<std::byte*>(p);
@@ -102,6 +140,7 @@ std::size_t trim_host_arena() {
   }
   const std::size_t released = a.cached;
   a.cached = 0;
+  a.peak = a.live;
   return released;
 }
 

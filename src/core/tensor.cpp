@@ -52,12 +52,12 @@ Tensor::Tensor(std::shared_ptr<Storage> storage, std::size_t byte_offset, const 
 Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
   const auto bytes = (Checked(shape.numel()) * Checked(size_of(dtype))).get();
   if (!bytes) throw Error(ErrorKind::out_of_memory, "a tensor of " + to_string(shape));
-  return {allocate_host(*bytes), 0, shape, dtype, device};
+  return {device.memory().allocate(*bytes), 0, shape, dtype, device};
 }
 
 Tensor Tensor::zeros(const Shape& shape, DType dtype, Device device) {
   Tensor t = empty(shape, dtype, device);
-  std::memset(t.raw(), 0, t.nbytes());
+  device.memory().clear(*t.storage_, 0, t.nbytes());
   return t;
 }
 
@@ -72,14 +72,26 @@ bool Tensor::contiguous() const {
 }
 
 Tensor Tensor::on(Device device) const {
+  if (defined() && storage_->host != device.memory().on_host())
+    throw Error(ErrorKind::usage, "[on] the tensor's bytes are not in the device's memory: copy it with to()");
   Tensor t = *this;
   t.device_ = device;
   return t;
 }
 
+Tensor Tensor::to(Device device) const {
+  DeviceMemory& there = device.memory();
+  if (&there == &device_.memory() || (storage_->host && there.on_host())) return on(device);
+  check_contiguous();
+  Tensor t = empty(shape_, dtype_, device);
+  DeviceMemory& worker = there.on_host() ? device_.memory() : there;
+  worker.copy(*storage_, byte_offset_, *t.storage_, 0, nbytes());
+  return t;
+}
+
 float Tensor::item() const {
   if (numel() != 1) throw Error(ErrorKind::usage, "[item] wants one element, the tensor is " + to_string(shape_));
-  return *data<float>();
+  return *to({}).data<float>();
 }
 
 Tensor Tensor::reshape(const Shape& shape) const {
@@ -118,7 +130,9 @@ Tensor Tensor::clone() const {
   Tensor t = empty(shape_, dtype_, device_);
   if (numel() == 0) return t;
   if (contiguous()) {
-    std::memcpy(t.raw(), raw(), nbytes());
+    device_.memory().copy(*storage_, byte_offset_, *t.storage_, 0, nbytes());
+  } else if (!storage_->host) {
+    check_contiguous();
   } else {
     std::byte* to = t.raw();
     copy_strided(*this, 0, raw(), to);
@@ -134,7 +148,7 @@ Tensor Tensor::with_grad_id(std::uint64_t id) const {
 
 void Tensor::check_access(DType want) const {
   if (!defined()) throw Error(ErrorKind::usage, "an undefined tensor was read");
-  if (!storage_->host) throw Error(ErrorKind::usage, "the tensor lives on a device: copy it to the host first");
+  if (!storage_->host) throw Error(ErrorKind::usage, "the tensor lives on a device: copy it to the host first, with to({})");
   if (want != dtype_)
     throw Error(ErrorKind::usage, "the tensor holds " + std::string(name_of(dtype_)) + ", read as " + std::string(name_of(want)));
 }

@@ -132,7 +132,7 @@ Adapter::Target fresh_target(const std::string& module, const nn::Linear& layer,
   Adapter::Target t = model::make_target(module, a, Tensor::zeros({layer.out(), rank}, DType::f32, device), {}, o.method, alpha, o.dropout);
   for (std::int64_t i = 0; i < a.numel(); ++i) a.data<float>()[i] = bound * (2 * uniform(seed.value, t.lora.stream, static_cast<std::uint64_t>(i)) - 1);
   if (o.method == nn::AdapterMethod::dora)
-    t.lora.magnitude = Var(nn::row_norms(layer.weight, layer.dense, t.lora.a, t.lora.b, t.lora.scale).on(device), module + ".magnitude");
+    t.lora.magnitude = Var(nn::row_norms(layer.weight, layer.dense, t.lora.a, t.lora.b, t.lora.scale).to(device), module + ".magnitude");
   return t;
 }
 

@@ -2,7 +2,6 @@
 #include "src/model/decoder.hpp"
 
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 #include "hanzo/autograd/checkpoint.hpp"
@@ -83,9 +82,10 @@ Tensor Decoder::mlp(const LayerWeights& w, const nn::Activation& x, const nn::Pa
 
 void Decoder::probe(const Tensor& x, const Batch& batch, const std::string& where) const {
   if (!batch.probe) return;
+  const Tensor seen = x.to({});
   for (std::int64_t i = 0; i < x.rows(); ++i)
     for (std::int64_t j = 0; j < x.cols(); ++j)
-      if (!std::isfinite(x.data<float>()[i * x.cols() + j]))
+      if (!std::isfinite(seen.data<float>()[i * x.cols() + j]))
         throw Error(ErrorKind::numeric, "NaN or infinite values after " + where + " at position " + std::to_string(batch.positions[static_cast<std::size_t>(i)]), "",
                     "the weights are damaged, or the cache kind is too narrow: try --kv f32");
 }
@@ -116,8 +116,14 @@ Decoder::KvPlace Decoder::scratch_pages(std::size_t layer, const Batch& batch, s
   for (KvSegment& seg : place.segments) {
     auto& table = tables.emplace_back();
     for (std::int64_t page = 0; page * kKvPage < seg.position + seg.count; ++page) {
-      memory.push_back(allocate_host(bytes));
-      if (page * kKvPage < seg.position) std::memcpy(memory.back()->data, seg.pages[page] + pages->offsets[layer], bytes);
+      memory.push_back(pages->memory->allocate(bytes));
+      if (page * kKvPage < seg.position) {
+        Storage from;
+        from.data = const_cast<std::byte*>(seg.pages[page]);
+        from.bytes = pages->bytes;
+        from.host = pages->memory->on_host();
+        pages->memory->copy(from, pages->offsets[layer], *memory.back(), 0, bytes);
+      }
       table.push_back(memory.back()->data);
     }
     seg.pages = table.data();

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <vector>
 
 #include "hanzo/core/parallel.hpp"
@@ -62,7 +61,11 @@ KvBinding kv_binding(const Model& model, const Progress& progress) {
 
 std::size_t write_pages(const KvSequence& kv, std::int64_t length, const std::function<void(std::span<const std::byte>)>& write) {
   const auto whole = static_cast<std::size_t>(std::clamp<std::int64_t>(length, 0, kv.length()) / kKvPage);
-  for (std::size_t i = 0; i < whole; ++i) write({kv.pages()[i], kv.layout().bytes});
+  std::vector<std::byte> page(kv.layout().bytes);
+  for (std::size_t i = 0; i < whole; ++i) {
+    kv.read_page(i, page);
+    write(page);
+  }
   return whole;
 }
 
@@ -74,7 +77,7 @@ KvSequence read_pages(const Model& model, std::span<const std::byte> bytes) {
                 std::to_string(bytes.size()) + " bytes of keys and values are no number of pages of " + std::to_string(size));
   const auto positions = static_cast<std::int64_t>(bytes.size() / size) * kKvPage;
   kv.reserve(positions);
-  for (std::size_t i = 0; i * size < bytes.size(); ++i) std::memcpy(const_cast<std::byte*>(kv.pages()[i]), bytes.data() + i * size, size);
+  for (std::size_t i = 0; i * size < bytes.size(); ++i) kv.write_page(i, bytes.subspan(i * size, size));
   kv.advance(positions);
   return kv;
 }

@@ -8,7 +8,6 @@
 #include <mutex>
 
 #include "hanzo/autograd/tape.hpp"
-#include "hanzo/core/memory.hpp"
 #include "hanzo/core/parallel.hpp"
 #include "hanzo/model/adapter.hpp"
 #include "hanzo/model/rope_table.hpp"
@@ -25,6 +24,7 @@ struct Model::Body {
   model::Decoder decoder;
   std::int64_t context = 0;
   model::MemoryPlan plan;
+  bool can_train = false;
   std::vector<std::string> adapters;
   struct Hash {
     std::once_flag once;
@@ -59,7 +59,9 @@ std::uint64_t work_bytes(const model::HParams& h) {
 model::MemoryPlan plan_of(const io::Gguf& file, const model::Decoder& d, const LoadOptions& options, std::int64_t context) {
   model::MemoryPlan p;
   p.context = context;
-  if (options.pack || options.read_mode == io::ReadMode::read) p.weights = file.total_bytes();
+  // Panels take the place of mapped pages, but stand beside bytes that were read: those are the truth, and come from nowhere else.
+  if (options.pack) p.weights += file.total_bytes();
+  if (options.read_mode == io::ReadMode::read) p.weights += file.total_bytes();
   p.work = work_bytes(d.hparams);
   const bool two_tables = d.hparams.window > 0;
   p.position = d.pages->bytes / kKvPage + static_cast<std::uint64_t>(d.hparams.rope_dim) * sizeof(float) * (two_tables ? 2 : 1);
@@ -72,7 +74,10 @@ std::vector<nn::AdapterUse> every_adapter(std::size_t count) {
   return use;
 }
 
-void check_kv(const LoadOptions& options, const model::HParams& h) {
+void check_kv(const Backend& backend, const Capabilities& can, const LoadOptions& options, const model::HParams& h) {
+  if (can.kv.empty()) throw Error(ErrorKind::unsupported, "the " + std::string(backend.name()) + " backend cannot run a model: it has no KV cache", "", "use the device cpu");
+  if (std::find(can.kv.begin(), can.kv.end(), options.kv) == can.kv.end())
+    throw Error(ErrorKind::unsupported, "the " + std::string(backend.name()) + " backend has no KV cache of this kind", "", "choose another one with --kv, or the device cpu");
   if (options.kv == KvKind::q8_0 && (h.head_dim % 32 != 0 || h.value_dim % 32 != 0))
     throw Error(ErrorKind::unsupported, "a Q8_0 KV cache needs head sizes that 32 divides, this model has " + std::to_string(h.head_dim) + " and " + std::to_string(h.value_dim), "",
                 "use --kv f16");
@@ -91,25 +96,32 @@ Model Model::load(const std::filesystem::path& path, LoadOptions options) {
   const int threads = options.threads > 0 ? options.threads : default_threads();
   auto body = std::make_shared<Body>();
   body->file = io::Gguf::open(path, options.read_mode, options.progress);
-  body->backend = make_backend(options.device, {.threads = options.threads, .isa = options.isa, .pack = options.pack});
+  body->backend = options.backend ? options.backend : make_backend(options.device, {.threads = options.threads, .isa = options.isa, .pack = options.pack});
+  const Capabilities can = body->backend->capabilities();
+  body->can_train = can.gradients;
   model::Decoder& d = body->decoder;
   d.arch = &arch_of(body->file);
   d.hparams = model::read_hparams(*d.arch, body->file.metadata());
   const model::HParams& h = d.hparams;
   d.weights = model::bind_weights(*d.arch, d.hparams, body->file);
-  check_kv(options, h);
+  check_kv(*body->backend, can, options, h);
   d.activations = options.activations;
   d.device = body->backend->device();
   d.pages = std::make_shared<model::PageLayout>(
       *body->backend, std::vector<KvLayout>(static_cast<std::size_t>(h.layers), {options.kv, h.kv_heads, h.head_dim, h.value_dim}));
   body->context = options.context > 0 ? options.context : std::min<std::int64_t>(h.context, 4096);
   body->plan = plan_of(body->file, d, options, body->context);
-  model::check_memory(body->plan, options.memory_limit > 0 ? options.memory_limit : available_memory());
+  model::check_memory(body->plan, options.memory_limit > 0 ? options.memory_limit : can.free_memory);
   model::check_finite(body->file, threads, options.progress);
   if (d.arch->attention.rope != Rope::none) {
     const auto divisors = d.weights.rope_divisors.defined() ? std::span<const float>(d.weights.rope_divisors.span<float>()) : std::span<const float>();
     d.rope = model::rope_table(body->context, h.rope_dim, h.rope_base, h.rope_scaling.factor, divisors, threads);
     d.window_rope = h.window > 0 ? model::rope_table(body->context, h.rope_dim, h.window_rope_base, h.window_rope_scaling.factor, divisors, threads) : d.rope;
+  }
+  if (!body->backend->on_host()) {
+    model::move_vectors(d.weights, d.device);
+    if (d.rope.defined()) d.rope = d.rope.to(d.device);
+    if (d.window_rope.defined()) d.window_rope = d.window_rope.to(d.device);
   }
   body->options = std::move(options);
   Model m;
@@ -142,6 +154,8 @@ Model::Work Model::prepare(std::span<const SequenceChunk> chunks, LogitRows rows
     if (c.adapters != nullptr) batch.pass.all_adapters = false;
   }
   if (tokens == 0) throw Error(ErrorKind::usage, "[forward] no tokens");
+  if (tape != nullptr && !body_->can_train)
+    throw Error(ErrorKind::unsupported, "the " + std::string(body_->backend->name()) + " backend has no gradients", "", "train on the device cpu");
   batch.ids = Tensor::empty({tokens}, DType::i32);
   batch.pass.mode = body_->options.activations;
   batch.owner = body_;
@@ -198,7 +212,7 @@ Tensor Model::run(Work& work, std::span<const SequenceChunk> chunks, bool logits
                 body_->file.files()[0].string());
   }
   for (const SequenceChunk& c : chunks) c.kv->advance(static_cast<std::int64_t>(c.ids.size()));
-  return y;
+  return y.defined() && Tape::active() == nullptr && logits ? y.to({}) : y;
 }
 
 Tensor Model::forward(std::span<const SequenceChunk> chunks, LogitRows rows, std::stop_token stop) const {

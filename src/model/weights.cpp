@@ -160,6 +160,21 @@ void visit_linears(W& weights, const F& f) {
 void for_each_linear(Weights& weights, const std::function<void(const std::string&, nn::Linear&)>& f) { visit_linears(weights, f); }
 void for_each_linear(const Weights& weights, const std::function<void(const std::string&, const nn::Linear&)>& f) { visit_linears(weights, f); }
 
+void move_vectors(Weights& weights, Device device) {
+  const auto move = [device](Tensor& t) {
+    if (t.defined()) t = t.to(device);
+  };
+  const auto move_norm = [&](NormWeights& n) {
+    move(n.weight);
+    move(n.bias);
+  };
+  move_norm(weights.output_norm);
+  move(weights.head.bias);
+  for (LayerWeights& w : weights.layers)
+    for (NormWeights* n : {&w.attn_norm, &w.attn_post_norm, &w.ffn_norm, &w.ffn_post_norm, &w.q_norm, &w.k_norm}) move_norm(*n);
+  for_each_linear(weights, [&](const std::string&, nn::Linear& l) { move(l.bias); });
+}
+
 std::string tensors_sha256(const io::Gguf& file) {
   std::vector<const io::GgufTensor*> sorted;
   for (const io::GgufTensor& t : file.tensors()) sorted.push_back(&t);

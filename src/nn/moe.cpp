@@ -53,10 +53,11 @@ Routing route(const Tensor& p, int used, bool normalised) {
   if (used < 1 || used > count) throw Error(ErrorKind::usage, "[route] " + std::to_string(used) + " of " + std::to_string(count) + " experts");
   Routing r;
   r.used = used;
-  r.weights = Tensor::empty({tokens, used}, DType::f32, p.device());
+  const Tensor seen = p.to({});  // the choice is the host's: it makes the lists of rows
+  Tensor weights = Tensor::empty({tokens, used});
   std::vector<std::int32_t> order(static_cast<std::size_t>(count));
   for (std::int64_t t = 0; t < tokens; ++t) {
-    const float* row = p.data<float>() + t * count;
+    const float* row = seen.data<float>() + t * count;
     std::iota(order.begin(), order.end(), 0);
     std::partial_sort(order.begin(), order.begin() + used, order.end(), [row](std::int32_t a, std::int32_t b) { return row[a] > row[b] || (row[a] == row[b] && a < b); });
     std::sort(order.begin(), order.begin() + used);
@@ -67,9 +68,10 @@ Routing route(const Tensor& p, int used, bool normalised) {
       r.tokens.push_back(static_cast<std::int32_t>(t));
       r.experts.push_back(e);
       r.rows.push_back(static_cast<std::int32_t>(t * used + i));
-      r.weights.data<float>()[t * used + i] = normalised ? row[e] / sum : row[e];
+      weights.data<float>()[t * used + i] = normalised ? row[e] / sum : row[e];
     }
   }
+  r.weights = weights.to(p.device());
   if (Tape* tape = autograd::recording({p.grad_id()})) autograd::record(tape, "route", {p.grad_id()}, r.weights, route_backward(r, p, normalised));
   return r;
 }
@@ -95,12 +97,8 @@ Tensor apply_experts(const QTensor& w, const Activation& x, std::span<const std:
 }
 
 Tensor combine(const Tensor& rows, const Routing& routing) {
-  Tensor y = Tensor::zeros({routing.weights.size(0), rows.cols()}, DType::f32, rows.device());
-  Backend& backend = backend_of(rows);
-  for (std::int64_t t = 0; t < y.rows(); ++t) {
-    Tensor out = y.row(t);
-    for (std::int64_t i = 0; i < routing.used; ++i) backend.axpy(routing.weights.data<float>()[t * routing.used + i], rows.row(t * routing.used + i), out);
-  }
+  Tensor y = Tensor::empty({routing.weights.size(0), rows.cols()}, DType::f32, rows.device());
+  backend_of(rows).weighted_sum(rows, routing.weights, y);
   if (Tape* tape = autograd::recording({rows.grad_id(), routing.weights.grad_id()}))
     autograd::record(tape, "combine", {rows.grad_id(), routing.weights.grad_id()}, y, combine_backward(rows, routing));
   return y;

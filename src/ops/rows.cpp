@@ -30,7 +30,8 @@ Tensor pick_rows(const Tensor& x, std::span<const std::int32_t> rows) {
   Tensor y = Tensor::empty({static_cast<std::int64_t>(rows.size()), n}, DType::f32, x.device());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i] < 0 || rows[i] >= x.rows()) ops::bad("pick_rows", "row " + std::to_string(rows[i]) + " of " + std::to_string(x.rows()));
-    std::copy_n(x.data<float>() + rows[i] * n, n, y.data<float>() + static_cast<std::int64_t>(i) * n);
+    const auto bytes = static_cast<std::size_t>(n) * sizeof(float);
+    x.device().memory().copy(*x.storage(), x.byte_offset() + static_cast<std::size_t>(rows[i]) * bytes, *y.storage(), i * bytes, bytes);
   }
   if (Tape* tape = recording({id_of(x)}))
     record(tape, "pick_rows", {id_of(x)}, y, [picked = std::vector<std::int32_t>(rows.begin(), rows.end()), shape = x.shape(), device = x.device()](Backward& g) {

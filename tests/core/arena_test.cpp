@@ -51,6 +51,17 @@ TEST_CASE("trimming releases what is cached and nothing that is held") {
   CHECK(held->data[65535] == std::byte{7});
 }
 
+TEST_CASE("what the arena keeps is bounded by what was in use at once") {
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  trim_host_arena();
+  for (std::size_t size = 64 * kMiB; size >= 8 * kMiB; size -= size / 32) allocate_host(size).reset();  // 48 size classes
+  const std::size_t kept = trim_host_arena();
+  CHECK(kept >= 64 * kMiB);   // the largest, which one at a time was in use
+  CHECK(kept <= 200 * kMiB);  // not the 1.5 GiB of all of them
+  allocate_host(kMiB).reset();
+  CHECK(trim_host_arena() >= kMiB);
+}
+
 TEST_CASE("threads allocate and free at the same time") {
   std::atomic<int> wrong{0};
   std::vector<std::jthread> threads;

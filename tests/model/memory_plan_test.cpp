@@ -52,6 +52,18 @@ TEST_CASE("loading refuses a context beyond the memory before it allocates it, a
   CHECK(Model::load(file, {.threads = 1, .context = 128, .memory_limit = limit}).context() == 128);
 }
 
+TEST_CASE("weights that are read count beside their panels, mapped ones without panels not at all", "[model]") {
+  const TempDir dir;
+  const auto file = dir.path() / "m.gguf";
+  TinyModel({}).write(file);
+  const auto weights = [&](bool pack, io::ReadMode mode) { return Model::load(file, {.threads = 1, .pack = pack, .read_mode = mode}).memory_plan().weights; };
+  const std::uint64_t once = weights(true, io::ReadMode::map);
+  CHECK(once > 0);
+  CHECK(weights(false, io::ReadMode::map) == 0);
+  CHECK(weights(false, io::ReadMode::read) == once);
+  CHECK(weights(true, io::ReadMode::read) == 2 * once);
+}
+
 TEST_CASE("the memory that is left is known and not zero", "[core]") {
   CHECK(available_memory() > (std::uint64_t{16} << 20));
   CHECK(available_memory() < (std::uint64_t{1} << 50));

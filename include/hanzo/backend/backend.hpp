@@ -91,22 +91,39 @@ struct BackendPeaks {
   double fma = 0, int8_dot = 0;
 };
 
-class Backend {
+// What a backend can do, asked before work begins.
+struct Capabilities {
+  std::vector<KvKind> kv = {};    // element types of the KV cache; none: it cannot run a model
+  bool gradients = false;         // it has the ops that backward calls
+  std::uint64_t free_memory = 0;  // bytes that may still be allocated, as far as is known; UINT64_MAX when it is not
+};
+
+// Tensors that ops get are in the backend's memory; token ids, positions and other spans are the host's.
+class Backend : public DeviceMemory {
  public:
-  virtual ~Backend() = default;
   virtual std::string_view name() const = 0;
   // One line for people: instruction set, threads.
   virtual std::string description() const = 0;
-  Device device() { return Device(this); }
+  virtual Capabilities capabilities() const { return {}; }
+  Device device() { return Device(this, this); }
+
+  // memory (core/device.hpp); copy and clear keep the order of the ops around them
+  bool on_host() const override { return false; }
+  std::shared_ptr<Storage> allocate(std::size_t bytes) override;
+  void copy(const Storage& from, std::size_t from_offset, Storage& to, std::size_t to_offset, std::size_t bytes) override;
+  void clear(Storage& to, std::size_t offset, std::size_t bytes) override;
 
   // data
-  virtual void embed(const QTensor& table, const Tensor& ids, Tensor& out);
+  virtual void embed(const QTensor& table, const Tensor& ids, Tensor& out);  // ids I32, in host memory
   virtual void add(const Tensor& a, const Tensor& b, Tensor& out);
   virtual void add_row(const Tensor& a, const Tensor& row, Tensor& out);  // row [cols] to each row of a
   virtual void mul(const Tensor& a, const Tensor& b, Tensor& out);
   virtual void mul_row(const Tensor& a, const Tensor& row, Tensor& out);
   virtual void scale(const Tensor& a, float s, Tensor& out);
   virtual void axpy(float s, const Tensor& x, Tensor& y);  // y = fma(s, x, y)
+  // y[t] = the sum over i of weights[t, i] * rows[t * used + i], by fma from +0, i ascending; rows [tokens * used, cols],
+  // weights [tokens, used], y [tokens, cols]
+  virtual void weighted_sum(const Tensor& rows, const Tensor& weights, Tensor& y);
   virtual void unary(Unary kind, const Tensor& a, Tensor& out);
   virtual void softcap(const Tensor& a, float cap, Tensor& out);
   virtual void glu(Unary kind, const Tensor& gate, const Tensor& up, Tensor& out);
@@ -158,7 +175,8 @@ class Backend {
   [[noreturn]] void missing(std::string_view op) const;
 };
 
-// The backend an op on `t` runs on: the tensor's own, or the process's default CPU backend.
+// The backend an op on `t` runs on: the tensor's own, or, for one without a device, a CPU backend of the process with the
+// default options.
 Backend& backend_of(const Tensor& t);
 
 // Makes a backend by name ("cpu", "reference", ...). Throws usage naming the known ones.

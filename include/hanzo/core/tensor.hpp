@@ -27,7 +27,7 @@ struct Storage {
 class Tensor {
  public:
   Tensor() = default;
-  // Uninitialised, 64-byte aligned host memory from the caching arena. Throws out_of_memory.
+  // Uninitialised, 64-byte aligned memory of the device. Throws out_of_memory.
   static Tensor empty(const Shape& shape, DType dtype = DType::f32, Device device = {});
   static Tensor zeros(const Shape& shape, DType dtype = DType::f32, Device device = {});
   static Tensor from(std::span<const float> values, const Shape& shape);
@@ -49,6 +49,10 @@ class Tensor {
   DType dtype() const { return dtype_; }
   Device device() const { return device_; }
   Tensor on(Device device) const;  // the same bytes, computed on by another backend of the same memory
+  // The same values in the memory of `device`: on(device) where that is theirs already, else a dense copy, which is a
+  // constant to a tape. to({}) is how the host reads what a device computed.
+  Tensor to(Device device) const;
+  std::size_t byte_offset() const { return byte_offset_; }  // of the first element in the storage
   std::size_t nbytes() const { return static_cast<std::size_t>(numel()) * size_of(dtype_); }
 
   // First element. Rows are `stride(-2)` elements apart.
@@ -95,9 +99,10 @@ class Tensor {
   std::uint64_t grad_id_ = 0;
 };
 
-// Host storage from the caching arena: 64-byte aligned, freed blocks are kept for reuse by size class.
+// Host storage from the caching arena: 64-byte aligned, freed blocks are kept for reuse by size class. What is kept is
+// bounded: blocks in use and kept ones together never pass by more than a quarter and 64 MiB what was once in use at a time.
 std::shared_ptr<Storage> allocate_host(std::size_t bytes);
-// Gives all cached blocks back to the system; returns the bytes released.
+// Gives all cached blocks back to the system; returns the bytes released. The bound is then taken from what is in use now.
 std::size_t trim_host_arena();
 
 }  // namespace hz

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "hanzo/backend/backend.hpp"
@@ -14,8 +15,9 @@ struct PageLayout {
   std::vector<KvLayout> layers;
   std::vector<std::size_t> offsets;  // bytes from the base of a page to each layer's part
   std::size_t bytes = 0;             // of a page
+  DeviceMemory* memory = nullptr;    // where pages are; lives as long as the backend
   PageLayout() = default;
-  PageLayout(const Backend& backend, std::vector<KvLayout> layers);
+  PageLayout(Backend& backend, std::vector<KvLayout> layers);
 };
 
 // One page's memory. Shared by the sequences that hold it; freed with the last.
@@ -34,7 +36,11 @@ class KvSequence {
   void advance(std::int64_t n) { length_ += n; }
   // Forgets all positions from `length` on.
   void truncate(std::int64_t length);
+  // Addresses in the backend's memory.
   const std::byte* const* pages() const { return bases_.data(); }
+  // Page i to and from the host; layout().bytes each.
+  void read_page(std::size_t i, std::span<std::byte> out) const;
+  void write_page(std::size_t i, std::span<const std::byte> bytes);
   // A table of the pages as they are now that keeps them: what is written later goes to copies.
   struct Pinned {
     std::vector<Page> pages;

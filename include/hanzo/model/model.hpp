@@ -26,16 +26,17 @@ struct AdapterFile {
 
 struct LoadOptions {
   std::string device = "cpu";
+  std::shared_ptr<Backend> backend = {};  // in place of `device`: a backend that the program made or brought itself
   int threads = 0;                 // 0: default_threads()
   std::string isa = {};            // cpu: force an instruction set
   bool pack = true;                // cpu: packed panels of the weights
   KvKind kv = KvKind::f16;
   nn::Activations activations = nn::Activations::int8;
   std::int64_t context = 0;        // positions that rope tables cover; 0: the smaller of the model's and 4096
-  io::ReadMode read_mode = io::ReadMode::map;
+  io::ReadMode read_mode = io::ReadMode::map;  // read: the file's bytes stay in memory, beside the panels if there are any
   std::vector<AdapterFile> adapters = {};
   bool force_adapters = false;     // also those that were made for another base
-  std::uint64_t memory_limit = 0;  // bytes that the model may take; 0: available_memory()
+  std::uint64_t memory_limit = 0;  // bytes that the model may take; 0: what the backend says is free
   // Quantize while loading: a recipe's name (model/recipe.hpp), empty for none. The weights are those that quantize_file
   // writes, bit for bit; they go through a file, so that memory never holds more than the result.
   std::string isq = {};
@@ -72,7 +73,8 @@ class Model {
 
   model::KvSequence new_sequence() const;
   // Evaluates new tokens of any number of sequences in one batch, in one pass; their keys and values join the
-  // sequences. Returns F32 [rows, vocab]: all rows in order, or the last of each chunk, or an undefined tensor.
+  // sequences. Returns F32 [rows, vocab]: all rows in order, or the last of each chunk, or an undefined tensor; in the
+  // host's memory but under a tape.
   // Throws usage for ids outside the vocabulary or a full context, numeric naming layer and position, cancelled
   // (within milliseconds of the request) when `stop` was asked for; the sequences are then as before.
   Tensor forward(std::span<const SequenceChunk> chunks, LogitRows rows = LogitRows::last, std::stop_token stop = {}) const;

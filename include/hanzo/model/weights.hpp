@@ -39,6 +39,9 @@ Weights bind_weights(const Arch& arch, HParams& hparams, const io::Gguf& file);
 // Calls f(name, layer) for every Linear: "blk.0.attn_q", ..., "output" (not where tied to the embedding).
 void for_each_linear(Weights& weights, const std::function<void(const std::string&, nn::Linear&)>& f);
 void for_each_linear(const Weights& weights, const std::function<void(const std::string&, const nn::Linear&)>& f);
+// Copies the F32 vectors (norms, biases) into the memory of `device`; matrices stay the file's bytes, of which a backend makes
+// its own packed form.
+void move_vectors(Weights& weights, Device device);
 // See Model::base_sha256.
 std::string tensors_sha256(const io::Gguf& file);
 // Error(bad_file) naming the first tensor and row with a NaN or infinite scale or weight.

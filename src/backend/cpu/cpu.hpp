@@ -3,13 +3,13 @@
 #pragma once
 #include <vector>
 
-#include "hanzo/backend/backend.hpp"
 #include "hanzo/core/parallel.hpp"
 #include "src/backend/cpu/product.hpp"
+#include "src/backend/host.hpp"
 
 namespace hz::cpu {
 
-class CpuBackend final : public Backend {
+class CpuBackend final : public HostBackend {
  public:
   explicit CpuBackend(const BackendOptions& options);
   std::string_view name() const override { return "cpu"; }
@@ -22,6 +22,7 @@ class CpuBackend final : public Backend {
   void mul_row(const Tensor& a, const Tensor& row, Tensor& out) override;
   void scale(const Tensor& a, float s, Tensor& out) override;
   void axpy(float s, const Tensor& x, Tensor& y) override;
+  void weighted_sum(const Tensor& rows, const Tensor& weights, Tensor& y) override;
   void unary(Unary kind, const Tensor& a, Tensor& out) override;
   void softcap(const Tensor& a, float cap, Tensor& out) override;
   void glu(Unary kind, const Tensor& gate, const Tensor& up, Tensor& out) override;

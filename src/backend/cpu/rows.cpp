@@ -51,6 +51,13 @@ void CpuBackend::scale(const Tensor& a, float s, Tensor& out) {
 void CpuBackend::axpy(float s, const Tensor& x, Tensor& y) {
   for_rows(x.rows(), x.numel(), [&](std::int64_t i) { kernels_.axpy(s, row(x, i), x.cols(), row(y, i)); });
 }
+void CpuBackend::weighted_sum(const Tensor& rows, const Tensor& weights, Tensor& y) {
+  const std::int64_t used = weights.cols();
+  for_rows(y.rows(), rows.numel(), [&](std::int64_t t) {
+    std::fill_n(row(y, t), y.cols(), 0.0f);
+    for (std::int64_t i = 0; i < used; ++i) kernels_.axpy(row(weights, t)[i], row(rows, t * used + i), y.cols(), row(y, t));
+  });
+}
 void CpuBackend::unary(Unary kind, const Tensor& a, Tensor& out) {
   for_rows(a.rows(), a.numel() * 8, [&](std::int64_t i) { kernels_.unary(kind, row(a, i), a.cols(), row(out, i)); });
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reference backend: plain loops, double accumulation, slow and obviously right. The accuracy oracle.
 #pragma once
-#include "hanzo/backend/backend.hpp"
+#include "src/backend/host.hpp"
 
 namespace hz {
 
-class ReferenceBackend final : public Backend {
+class ReferenceBackend final : public HostBackend {
  public:
   std::string_view name() const override { return "reference"; }
   std::string description() const override { return "plain loops in double precision; the accuracy oracle"; }
@@ -17,6 +17,7 @@ class ReferenceBackend final : public Backend {
   void mul_row(const Tensor& a, const Tensor& row, Tensor& out) override;
   void scale(const Tensor& a, float s, Tensor& out) override;
   void axpy(float s, const Tensor& x, Tensor& y) override;
+  void weighted_sum(const Tensor& rows, const Tensor& weights, Tensor& y) override;
   void unary(Unary kind, const Tensor& a, Tensor& out) override;
   void softcap(const Tensor& a, float cap, Tensor& out) override;
   void glu(Unary kind, const Tensor& gate, const Tensor& up, Tensor& out) override;

@@ -36,6 +36,15 @@ void ReferenceBackend::scale(const Tensor& a, float s, Tensor& out) {
 void ReferenceBackend::axpy(float s, const Tensor& x, Tensor& y) {
   each(x, y, [&](std::int64_t i) { return static_cast<double>(s) * x.data<float>()[i] + y.data<float>()[i]; });
 }
+void ReferenceBackend::weighted_sum(const Tensor& rows, const Tensor& weights, Tensor& y) {
+  const std::int64_t used = weights.cols();
+  each(y, y, [&](std::int64_t at) {
+    const std::int64_t t = at / y.cols(), j = at % y.cols();
+    double sum = 0;
+    for (std::int64_t i = 0; i < used; ++i) sum += static_cast<double>(row(weights, t)[i]) * row(rows, t * used + i)[j];
+    return sum;
+  });
+}
 void ReferenceBackend::unary(Unary kind, const Tensor& a, Tensor& out) {
   each(a, out, [&](std::int64_t i) { return apply(kind, a.data<float>()[i]); });
 }
