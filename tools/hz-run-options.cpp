@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-
 #include "tools/common/run.hpp"
 
 namespace hz::tools {

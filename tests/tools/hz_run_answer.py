@@ -71,7 +71,7 @@ def flags():
         refused(f"seed '{seed}'", ["--seed", "fresh one"], f"--seed={seed}")
     for out in (str(HERE), "/none/x.state"):
         for option in ("--save-state", "--logits"):
-            refused(f"{option} {out} before the model is read", ["cannot write", out], option, out, code=3)
+            refused(f"{option} {out} before the model is read", ["cannot", out], option, out, code=3)
     refused("--chat and --tokens", ["excludes"], "--chat", "--tokens")
     refused("a near flag", ["--dry-multiplier"], "--dry-multiplie", "1")
     for variable, word in (("x", "KEY=JSON"), ("=1", "KEY=JSON"), ("9a=1", "KEY=JSON"), ("a b=1", "KEY=JSON"), ("a=yes", "no JSON"), ("messages=[]", "messages")):
