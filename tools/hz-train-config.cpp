@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 #include <hanzo/core/near_names.hpp>
+#include <set>
 #include <sstream>
 
 #include "tools/common/prompt.hpp"
@@ -25,7 +26,18 @@ std::string text_of(const toml::node& node, const std::string& name, const std::
   throw Error(ErrorKind::bad_file, name + " is neither text nor number nor true or false", place(file, node));
 }
 
-void apply(CLI::App& app, std::string name, const toml::node& node, const std::string& file) {
+// Of the flags given on the command line, or of the file's options so far, one that excludes this; null without any.
+const CLI::Option* excluding(const CLI::Option& option, const std::set<const CLI::Option*>& options) {
+  for (const CLI::Option* o : option.get_excludes())
+    if (options.contains(o)) return o;
+  return nullptr;
+}
+
+struct Given {
+  std::set<const CLI::Option*> flags, file;
+};
+
+void apply(CLI::App& app, std::string name, const toml::node& node, const std::string& file, Given& given) {
   std::replace(name.begin(), name.end(), '_', '-');
   CLI::Option* option = app.get_option_no_throw("--" + name);
   if (option == nullptr || name == "config" || name == "help") {
@@ -36,7 +48,10 @@ void apply(CLI::App& app, std::string name, const toml::node& node, const std::s
     throw Error(ErrorKind::usage, fmt::format("{} is no option of {}", name, app.get_name()), place(file, node),
                 near.empty() ? "names are those of the flags" : std::string(near));
   }
-  if (option->count() > 0) return;  // the command line wins
+  if (given.flags.contains(option) || excluding(*option, given.flags) != nullptr) return;  // the command line wins
+  if (const CLI::Option* other = excluding(*option, given.file))
+    throw Error(ErrorKind::usage, fmt::format("{} excludes {}", name, other->get_lnames()[0]), place(file, node), "give one of them");
+  given.file.insert(option);
   try {
     if (const toml::array* list = node.as_array())
       for (const toml::node& e : *list) option->add_result(text_of(e, name, file));
@@ -56,7 +71,10 @@ void apply_config(CLI::App& app, const std::string& file) {
   text << in.rdbuf();
   try {
     const toml::table table = toml::parse(text.str(), file);
-    for (const auto& [key, node] : table) apply(app, std::string(key.str()), node, file);
+    Given given;
+    for (const CLI::Option* o : app.get_options())
+      if (o->count() > 0) given.flags.insert(o);
+    for (const auto& [key, node] : table) apply(app, std::string(key.str()), node, file, given);
   } catch (const toml::parse_error& e) {
     throw Error(ErrorKind::bad_file, std::string("no valid TOML: ") + std::string(e.description()),
                 fmt::format("{}, line {}", file, e.source().begin.line));

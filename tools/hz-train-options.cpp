@@ -14,31 +14,31 @@ constexpr std::int64_t kContext = 1024;
 const CLI::Range kCount(std::int64_t{1}, std::int64_t{1} << 40), kFromZero(std::int64_t{0}, std::int64_t{1} << 40);
 
 void add_adapter_options(CLI::App& app, SftArgs& a) {
-  add_choice(app, "--method", a.method, {"lora", "rslora", "dora"}, "kind of adapter")->group("Adapter");
+  add_choice(app, "--method", a.method, {"lora", "rslora", "dora", "full"}, "kind of adapter; full: train the model's own float weights")
+      ->group("Adapter");
   app.add_option("--rank", a.o.adapter.rank, "rank of the adapter")->check(CLI::Range(1, 4096))->group("Adapter");
   app.add_option("--alpha", a.o.adapter.alpha, "its scale times its rank (rslora: times the root of it)")->group("Adapter");
   app.add_option("--targets", a.o.adapter.targets, "all-linear, names of layers (attn_q,ffn_up or q_proj,up_proj), or re:REGEX")
       ->group("Adapter");
   app.add_option("--rank-pattern", a.rank_pattern, "NAME=RANK for layers of a name")->group("Adapter");
   app.add_option("--alpha-pattern", a.alpha_pattern, "NAME=ALPHA for layers of a name")->group("Adapter");
-  app.add_option("--dropout", a.o.adapter.dropout, "of the adapter's input")->check(CLI::Range(0.0, 0.99))->group("Adapter");
-  app.add_option("--lora-plus", a.o.train.lora_plus, "how many times as fast B learns as A")->check(CLI::PositiveNumber)->group("Adapter");
+  app.add_option("--dropout", a.o.adapter.dropout, "of the adapter's input")->group("Adapter");
+  app.add_option("--lora-plus", a.o.train.lora_plus, "how many times as fast B learns as A")->group("Adapter");
 }
 
 void add_optimizer_options(CLI::App& app, SftArgs& a) {
   train::TrainOptions& t = a.o.train;
-  app.add_option("--lr", t.lr, "learning rate")->check(CLI::NonNegativeNumber)->group("Optimizer");
+  app.add_option("--lr", t.lr, "learning rate")->group("Optimizer");
   add_choice(app, "--schedule", a.schedule, {"constant", "linear", "cosine", "wsd", "inverse-sqrt"}, "course of the learning rate")
       ->group("Optimizer");
-  app.add_option("--warmup", t.warmup, "steps of warm-up; below 1 a share of all")->check(CLI::NonNegativeNumber)->group("Optimizer");
+  app.add_option("--warmup", t.warmup, "steps of warm-up; below 1 a share of all")->group("Optimizer");
   app.add_option("--min-lr-ratio", t.min_lr_ratio, "least share of the rate (cosine, wsd)")
-      ->check(CLI::Range(0.0, 1.0))
       ->group("Optimizer");
-  app.add_option("--weight-decay", t.weight_decay, "decoupled weight decay")->check(CLI::NonNegativeNumber)->group("Optimizer");
-  app.add_option("--beta1", t.beta1, "AdamW")->check(CLI::Range(0.0, 0.9999))->group("Optimizer");
-  app.add_option("--beta2", t.beta2, "AdamW")->check(CLI::Range(0.0, 0.999999))->group("Optimizer");
-  app.add_option("--eps", t.eps, "AdamW")->check(CLI::PositiveNumber)->group("Optimizer");
-  app.add_option("--clip", t.clip, "largest norm of the gradient; 0: no clipping")->check(CLI::NonNegativeNumber)->group("Optimizer");
+  app.add_option("--weight-decay", t.weight_decay, "decoupled weight decay")->group("Optimizer");
+  app.add_option("--beta1", t.beta1, "AdamW")->group("Optimizer");
+  app.add_option("--beta2", t.beta2, "AdamW")->group("Optimizer");
+  app.add_option("--eps", t.eps, "AdamW")->group("Optimizer");
+  app.add_option("--clip", t.clip, "largest norm of the gradient; 0: no clipping")->group("Optimizer");
 }
 
 void add_length_options(CLI::App& app, SftArgs& a) {
@@ -47,11 +47,12 @@ void add_length_options(CLI::App& app, SftArgs& a) {
   app.add_option("--steps", t.steps, "optimizer steps, in place of --epochs")->check(kCount)->excludes(epochs)->group("Run");
   app.add_option("--micro-batch", t.micro_batch, "rows evaluated at once")->check(kCount)->group("Run");
   app.add_option("--accumulate", t.accumulate, "micro-batches of an optimizer step")->check(kCount)->group("Run");
+  app.add_flag("--no-recompute", a.no_recompute, "keep what each layer computed for the way back: faster, more memory, the same bits")
+      ->group("Run");
   app.add_flag("--packing", t.packing, "fill micro-batches up to --ctx tokens with several rows; none sees another")->group("Run");
   app.add_option("--seed", t.seed, "of the adapter, the order of rows, dropout and --eval-split")->check(any_seed())->group("Run");
   app.add_option("--eval", a.eval, "rows to evaluate on")->group("Evaluation");
   app.add_option("--eval-split", a.o.eval_split, "or this share of the data's rows, kept out of training")
-      ->check(CLI::Range(0.0, 0.9))
       ->group("Evaluation");
   app.add_option("--eval-every", t.eval_every, "steps between evaluations; 0: after each epoch")->check(kFromZero)->group("Evaluation");
 }
@@ -67,6 +68,14 @@ void add_run_options(CLI::App& app, SftArgs& a) {
       ->check(kFromZero)
       ->group("Run");
   app.add_option("--keep", t.keep, "checkpoints kept")->check(kCount)->group("Run");
+}
+
+// Options of adapters, which mean nothing where the model's own weights are trained.
+void refuse_adapter_options(const CLI::App& app) {
+  for (const char* name : {"--rank", "--alpha", "--targets", "--rank-pattern", "--alpha-pattern", "--dropout", "--lora-plus"})
+    if (app.get_option(name)->count() > 0)
+      throw Error(ErrorKind::usage, fmt::format("{} is of an adapter, and --method full trains none", name), "",
+                  fmt::format("leave out {}, or --method lora", name));
 }
 
 // "attn_q=8" entries into a map.
@@ -122,6 +131,9 @@ train::SftOptions SftArgs::options(Console& console) {
   o.out = out;
   o.rows = data.options(model);
   o.train.schedule = optim::schedule_kind(schedule);
+  o.train.recompute = !no_recompute;
+  o.full = method == "full";
+  if (o.full) refuse_adapter_options(*app);
   o.adapter.method = method == "dora" ? nn::AdapterMethod::dora : method == "rslora" ? nn::AdapterMethod::rslora : nn::AdapterMethod::lora;
   read_patterns(rank_pattern, "--rank-pattern", o.adapter.rank_pattern);
   read_patterns(alpha_pattern, "--alpha-pattern", o.adapter.alpha_pattern);

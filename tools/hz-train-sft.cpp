@@ -72,15 +72,16 @@ int run_sft(SftArgs& args, Console& console) {
                         *r.train.best_eval, r.train.best_step);
   console.note(text);
   if (r.train.skipped > 0) console.warn(fmt::format("{} steps were skipped: their gradients were not finite", r.train.skipped));
-  console.note(fmt::format("adapter in {}; use it with: hz-run -m {} --lora {}", args.out, args.model.file, args.out));
+  if (options.full) console.note(fmt::format("model in {0}; use it with: hz-run -m {0}", r.file.string()));
+  else console.note(fmt::format("adapter in {}; use it with: hz-run -m {} --lora {}", args.out, args.model.file, args.out));
   if (args.json)
     console.json({{"finished", true},
                   {"done", true},
                   {"steps", r.train.steps},
                   {"first_loss", r.train.first_loss},
                   {"last_loss", r.train.last_loss},
-                  {"adapter", args.out},
-                  {"adapter_sha256", r.adapter_sha256},
+                  {options.full ? "model" : "adapter", options.full ? r.file.string() : args.out},
+                  {options.full ? "model_sha256" : "adapter_sha256", r.sha256},
                   {"skipped_steps", r.train.skipped},
                   {"parameters", r.parameters}});
   return kOk;
@@ -107,7 +108,7 @@ int run_plan(SftArgs& args, Console& console) {
   console.print(fmt::format(
       "steps      {}\nrows       {} to train on, {} to evaluate with\ntokens     {} an epoch, {} of them trained; largest micro-batch {}\n",
       p.steps, p.rows, p.eval_rows, p.tokens_per_epoch, p.trained_tokens_per_epoch, p.longest));
-  console.print(fmt::format("adapter    {} parameters\ntime       {} ({:.2f} s a step, {:.0f} tokens/s)\nmemory     {}\ndisk       {}\n",
+  console.print(fmt::format("trained    {} parameters\ntime       {} ({:.2f} s a step, {:.0f} tokens/s)\nmemory     {}\ndisk       {}\n",
                             p.parameters, time_text(p.seconds), p.step_seconds, p.tokens_per_s, bytes_text(static_cast<double>(p.memory)),
                             bytes_text(static_cast<double>(p.disk))));
   if (p.total_memory > 0 && p.memory > p.total_memory)
@@ -120,19 +121,20 @@ int run_plan(SftArgs& args, Console& console) {
 
 void tell_data(const std::string& what, const train::DataReport& d, Console& console) {
   console.note(fmt::format("{}: {} rows, {} tokens, {} of them trained", what, d.rows, d.tokens, d.trained_tokens));
-  const auto tell = [&](const train::RowProblems& p, const char* verdict) {
+  const auto tell = [&](const train::RowProblems& p, const char* before, const char* after) {
     if (p.count == 0) return;
     constexpr std::size_t kShown = 5;
     std::string lines;
     for (std::size_t i = 0; i < std::min(kShown, p.listed.size()); ++i)
       lines += fmt::format("\n  line {}: {}", p.listed[i].line, p.listed[i].what);
     const auto more = p.count - static_cast<std::int64_t>(std::min(kShown, p.listed.size()));
-    console.warn(fmt::format("{}: {} row{} {}{}{}", what, p.count, p.count == 1 ? "" : "s", verdict, lines,
+    console.warn(fmt::format("{}: {} row{} {}{} {}{}{}", what, p.count, p.count == 1 ? "" : "s", before,
+                             p.count == 1 ? "was" : "were", after, lines,
                              more > 0 ? fmt::format("\n  and {} more", more) : ""));
   };
-  tell(d.bad, "could not be read and were left out");
-  tell(d.untrained, "would teach nothing and were left out");
-  tell(d.truncated, "were cut at the end (--ctx)");
+  tell(d.bad, "could not be read and ", "left out");
+  tell(d.untrained, "would teach nothing and ", "left out");
+  tell(d.truncated, "", "cut at the end (--ctx)");
 }
 
 Command add_sft(CLI::App& app) {

@@ -40,7 +40,7 @@ struct SftArgs {
   std::string eval, out, method = "lora", schedule = "cosine", config;
   std::vector<std::string> rank_pattern, alpha_pattern;
   train::SftOptions o;
-  bool json = false;
+  bool json = false, no_recompute = false;
   CLI::App* app;
 
   // running: with the options that only a run has.

@@ -37,6 +37,7 @@
 #include "hanzo/io/safetensors.hpp"
 #include "hanzo/io/sha256.hpp"
 #include "hanzo/model/adapter.hpp"
+#include "hanzo/model/float_weights.hpp"
 #include "hanzo/model/convert.hpp"
 #include "hanzo/model/importance.hpp"
 #include "hanzo/model/kv_state.hpp"

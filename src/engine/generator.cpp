@@ -8,7 +8,7 @@
 namespace hz {
 
 Generator::Generator(Model model, GeneratorOptions options)
-    : model_(std::move(model)), options_(std::move(options)), kv_(model_.new_sequence()) {
+    : model_(std::move(model)), options_(std::move(options)), kv_(model_.new_sequence()), version_(model_.weights_version()) {
   if (!options_.template_args.empty() && !nlohmann::json::parse(options_.template_args, nullptr, false).is_object())
     throw Error(ErrorKind::usage, "template_args is no JSON object", "Generator");
   try {
@@ -106,6 +106,10 @@ Tensor Generator::forward(std::span<const std::int32_t> ids, LogitRows rows, con
 
 Tensor Generator::evaluate(std::span<const std::int32_t> ids, const std::stop_token& stop, std::int64_t& reused) {
   if (ids.empty()) throw Error(ErrorKind::usage, "the prompt is empty and the model has no token to begin with", "", "give a prompt");
+  if (const std::uint64_t now = model_.weights_version(); now != version_) {  // trained since
+    cached_.clear();
+    version_ = now;
+  }
   const auto common = static_cast<std::size_t>(std::mismatch(ids.begin(), ids.end(), cached_.begin(), cached_.end()).first - ids.begin());
   std::size_t at = std::min(common, ids.size() - 1);  // the last one is evaluated, for its logits
   kv_.truncate(static_cast<std::int64_t>(at));
@@ -153,7 +157,8 @@ Generation Generator::resume(const StreamState& state, GenerateOptions options) 
 }
 
 void Generator::save_state(const std::filesystem::path& file, const StreamState& state, const Progress& progress) const {
-  const auto common = std::mismatch(state.ids.begin(), state.ids.end(), cached_.begin(), cached_.end()).first - state.ids.begin();
+  auto common = std::mismatch(state.ids.begin(), state.ids.end(), cached_.begin(), cached_.end()).first - state.ids.begin();
+  if (model_.weights_version() != version_) common = 0;
   model::KvSequence kv = kv_;
   kv.truncate(common);
   write_state(file, model_, kv, state, progress);
@@ -164,6 +169,7 @@ StreamState Generator::load_state(const std::filesystem::path& file, const Progr
   ++turn_;  // a running generation has lost its cache
   cached_.assign(loaded.state.ids.begin(), loaded.state.ids.begin() + loaded.kv.length());
   kv_ = std::move(loaded.kv);
+  version_ = model_.weights_version();
   return std::move(loaded.state);
 }
 

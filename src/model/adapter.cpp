@@ -2,6 +2,7 @@
 // Adapters: creation, and the checks that loading shares.
 #include "hanzo/model/adapter.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "src/model/adapter_body.hpp"
@@ -122,6 +123,15 @@ T pattern_value(const std::map<std::string, T>& patterns, const std::string& mod
   return fallback;
 }
 
+// A pattern that selects nothing is a mistake, not a wish.
+template <class T>
+void check_patterns(const std::map<std::string, T>& patterns, const char* what, const std::vector<std::string>& modules) {
+  for (const auto& [pattern, value] : patterns)
+    if (std::none_of(modules.begin(), modules.end(), [&](const std::string& m) { return model::pattern_selects(pattern, m); }))
+      throw Error(ErrorKind::usage, std::string("the ") + what + " pattern '" + pattern + "' selects none of the adapter's layers", "",
+                  "names such as attn_q, q_proj, blk.0.ffn_down, or re:REGEX");
+}
+
 Adapter::Target fresh_target(const std::string& module, const nn::Linear& layer, const nn::LoraOptions& o, Seed seed, Device device) {
   const int rank = pattern_value(o.rank_pattern, module, o.rank);
   const float alpha = pattern_value(o.alpha_pattern, module, o.alpha);
@@ -147,7 +157,10 @@ Adapter Adapter::create(const Model& model, const nn::LoraOptions& options, Seed
   const auto linears = model::linears_of(model);
   std::vector<std::string> names;  // in the model's order
   model::for_each_linear(model.weights(), [&](const std::string& name, const nn::Linear&) { names.push_back(name); });
-  for (const std::string& module : model::select_modules(names, options.targets))
+  const std::vector<std::string> selected = model::select_modules(names, options.targets);
+  check_patterns(options.rank_pattern, "rank", selected);
+  check_patterns(options.alpha_pattern, "alpha", selected);
+  for (const std::string& module : selected)
     body->targets.push_back(fresh_target(module, *linears.at(module), options, seed, model.backend().device()));
   return Adapter(std::move(body));
 }

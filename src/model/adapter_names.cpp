@@ -99,6 +99,9 @@ std::vector<std::string> select_modules(const std::vector<std::string>& all, con
       std::vector<std::string_view> known{"all-linear"};
       for (const NamePair& n : kNames) known.push_back(n.ours);
       const std::string_view near = meant(part, known);
+      if (part == "output" || part == "lm_head" || part == "token_embd" || part == "embed_tokens")
+        throw Error(ErrorKind::usage, "adapter target '" + part + "': " + (part == "output" || part == "lm_head" ? "the model's head is its embedding" : "an embedding") + ", which takes no adapter", "",
+                    "all-linear, or names such as attn_q, ffn_down");
       throw Error(ErrorKind::usage, "adapter target '" + part + "' selects no layer of the model", "",
                   near.empty() ? "all-linear, or names such as attn_q, q_proj, blk.0.ffn_down" : "did you mean " + std::string(near) + "?");
     }

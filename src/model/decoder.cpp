@@ -156,7 +156,7 @@ Decoder::Stream Decoder::layer(std::size_t i, const Stream& in, const std::share
 }
 
 Tensor Decoder::hidden(const std::shared_ptr<const Batch>& batch) const {
-  Stream s{embed(weights.embedding, batch->ids, device), {}};
+  Stream s{weights.dense_embedding.defined() ? embed(weights.dense_embedding, batch->ids) : embed(weights.embedding, batch->ids, device), {}};
   if (hparams.embed_scale != 1.0f) s.x = scale(s.x, hparams.embed_scale);
   probe(s.x, *batch, "the embedding");
   for (std::size_t i = 0; i < weights.layers.size(); ++i) {

@@ -14,6 +14,7 @@
 #include "src/model/decoder.hpp"
 #include "src/model/isq.hpp"
 #include "src/model/metadata_hash.hpp"
+#include "src/model/weight_places.hpp"
 
 namespace hz {
 
@@ -277,6 +278,14 @@ Model Model::without_adapters() const {
   return m;
 }
 
+Model Model::with_weights(const FloatWeights& weights) const {
+  Model m = without_adapters();
+  auto body = std::make_shared<Body>(*m.body_);
+  model::place(body->decoder.weights, weights);
+  m.body_ = std::move(body);
+  return m;
+}
+
 const std::vector<std::string>& Model::adapters() const { return body_->adapters; }
 std::string Model::adapters_sha256() const {
   if (body_->adapters.empty()) return {};
@@ -292,6 +301,8 @@ std::string Model::adapters_sha256() const {
   });
   return hash.hex();
 }
+
+std::uint64_t Model::weights_version() const { return model::version_of(body_->decoder.weights); }
 
 const model::Weights& Model::weights() const { return body_->decoder.weights; }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "hanzo/core/parallel.hpp"
+#include "hanzo/ops/grad.hpp"
 #include "src/nn/linear_grad.hpp"
 
 namespace hz::nn {
@@ -84,7 +85,7 @@ Tensor row_norms(const QTensor& weight, const Tensor& dense, const Tensor& a, co
     std::vector<float> w(static_cast<std::size_t>(in));
     for (std::int64_t i = begin; i < end; ++i) {
       if (weight.defined()) weight.decode_row(i, w.data());
-      else for (std::int64_t k = 0; k < in; ++k) w[static_cast<std::size_t>(k)] = dense_value(dense, i * in + k);
+      else for (std::int64_t k = 0; k < in; ++k) w[static_cast<std::size_t>(k)] = ops::dense_value(dense, i * in + k);
       double square = dot(w.data(), w.data());
       const float* bi = b.data<float>() + i * rank;
       for (std::size_t j = 0; j < r; ++j) {

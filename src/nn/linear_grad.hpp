@@ -21,12 +21,6 @@ struct LoraUse {
   Tensor before = {}; // DoRA: the rows before the gain, where the magnitude is trained
 };
 
-// Element i of a float tensor.
-inline float dense_value(const Tensor& t, std::int64_t i) {
-  if (t.dtype() == DType::f32) return t.data<float>()[i];
-  return t.dtype() == DType::f16 ? to_float(t.data<Half>()[i]) : to_float(t.data<BFloat16>()[i]);
-}
-
 // Adds every use to its layer's rows of y, in order.
 void run_adapters(std::vector<LoraUse>& uses, std::initializer_list<const Linear*> layers, const Activation& x, std::vector<Tensor>& y);
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 
@@ -35,9 +36,9 @@ std::vector<MicroBatch> micro_batches(const std::vector<Example>& examples, cons
 }
 
 // Seconds of a micro-batch, forward and back.
-double measure(SftObjective& objective, const MicroBatch& m, const std::stop_token& stop) {
+double measure(SftObjective& objective, const MicroBatch& m, bool recompute, const std::stop_token& stop) {
   const double begin = now();
-  Tape tape;
+  Tape tape({.checkpoint = recompute});
   const Tensor loss = objective.loss(m.documents, stop);
   tape.backward(loss);
   return now() - begin;
@@ -65,6 +66,31 @@ Line line_through(const std::vector<std::pair<double, double>>& points) {
   return l;
 }
 
+// Bytes that a run keeps for its parameters, beside the model.
+struct ParameterBytes {
+  std::uint64_t values = 0;     // as they are served
+  std::uint64_t floats = 0;     // as F32: a gradient, a moment
+  std::uint64_t optimizer = 0;  // two moments, and the masters of what is not F32
+  std::uint64_t best = 0;       // the best copy
+
+  ParameterBytes(const std::vector<Var>& parameters, bool evaluates) {
+    for (const Var& v : parameters) {
+      const auto f = static_cast<std::uint64_t>(v.tensor().numel()) * sizeof(float);
+      values += v.tensor().nbytes();
+      floats += f;
+      optimizer += 2 * f + (v.tensor().dtype() == DType::f32 ? 0 : f);
+    }
+    best = evaluates ? values : 0;
+  }
+};
+
+// Sums of gradients that GradTree holds while the last leaf is computed, at most: the binary digits of the leaves before it.
+std::uint64_t sums_at_once(std::int64_t leaves) {
+  int most = 0;
+  for (std::int64_t n = 0; n < leaves; ++n) most = std::max(most, std::popcount(static_cast<std::uint64_t>(n)));
+  return static_cast<std::uint64_t>(most);
+}
+
 std::uint64_t machine_memory() {
   const long pages = ::sysconf(_SC_PHYS_PAGES), size = ::sysconf(_SC_PAGESIZE);
   return pages > 0 && size > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size) : 0;
@@ -73,12 +99,13 @@ std::uint64_t machine_memory() {
 }  // namespace
 
 TrainPlan plan_sft(const SftOptions& options, const SftReport& report) {
+  check_options(options);
   LoadOptions load = options.load;
   load.context = std::max<std::int64_t>(load.context, options.rows.max_tokens);
   Model model = Model::load(options.model, load);
   const SftData data = load_sft_data(options, TextSide::from_gguf(model.file().metadata()), report);
-  const Adapter adapter = nn::attach_lora(model, options.adapter, Seed{options.train.seed});
-  SftObjective objective(model, adapter.parameters(), options.load.threads);
+  const Trained trained(model, options);
+  SftObjective objective(model, trained.parameters(), options.load.threads);
   const auto& examples = data.train.examples;
   const auto units = make_units(examples, options.train.packing, options.rows.max_tokens);
   const auto all = micro_batches(examples, units, options.train);
@@ -92,16 +119,16 @@ TrainPlan plan_sft(const SftOptions& options, const SftReport& report) {
     p.tokens_per_epoch += u.tokens;
     p.trained_tokens_per_epoch += u.trained;
   }
-  for (const Var& v : adapter.parameters()) p.parameters += v.tensor().numel();
+  p.parameters = trained.count();
   p.longest = static_cast<std::int64_t>(all[0].tokens);
 
   const std::stop_token stop = report.progress.stop;
-  measure(objective, all[0], stop);  // packs weights and fills the arena
+  measure(objective, all[0], options.train.recompute, stop);  // packs weights and fills the arena
   std::vector<std::pair<double, double>> points;
   for (const std::size_t i : {std::size_t{0}, all.size() / 2, all.size() - 1}) {
     report.progress.check("measuring");
-    double best = measure(objective, all[i], stop);
-    if (best < 1.0) best = std::min(best, measure(objective, all[i], stop));
+    double best = measure(objective, all[i], options.train.recompute, stop);
+    if (best < 1.0) best = std::min(best, measure(objective, all[i], options.train.recompute, stop));
     points.emplace_back(all[i].tokens, best);
   }
   const Line line = line_through(points);
@@ -125,11 +152,11 @@ TrainPlan plan_sft(const SftOptions& options, const SftReport& report) {
   p.seconds = epoch * epochs + evaluations * eval_seconds;
   p.step_seconds = epoch / static_cast<double>(batches.steps_per_epoch());
   p.tokens_per_s = static_cast<double>(p.tokens_per_epoch) / epoch;
-  // Two moments, the gradient's sum and one micro-batch's own (which the peak measured already has), and the best copy.
-  const auto of_parameters = static_cast<std::uint64_t>(p.parameters) * 4;
-  p.memory = peak_resident_bytes() + of_parameters * (3 + (data.eval.empty() ? 0u : 1u));
-  p.disk =
-      of_parameters * (1 + static_cast<std::uint64_t>(std::max<std::int64_t>(1, options.train.keep)) * (3 + (data.eval.empty() ? 0u : 1u)));
+  const ParameterBytes bytes(trained.parameters(), !data.eval.empty());
+  // One micro-batch's gradient is in the peak measured already.
+  p.memory = peak_resident_bytes() + bytes.optimizer + bytes.best + bytes.floats * sums_at_once(options.train.accumulate);
+  p.disk = (options.full ? model.file().total_bytes() : bytes.values) +
+           static_cast<std::uint64_t>(std::max<std::int64_t>(1, options.train.keep)) * (3 * bytes.floats + bytes.best);
   p.total_memory = machine_memory();
   return p;
 }

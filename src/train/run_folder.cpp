@@ -31,7 +31,7 @@ std::string shown(const nlohmann::ordered_json& v) { return v.is_string() ? v.ge
 
 RunFolder::RunFolder(fs::path folder, const Json& config, bool resume) : folder_(std::move(folder)) {
   std::error_code error;
-  fs::create_directories(folder_, error);
+  made_ = fs::create_directories(folder_, error);
   if (error || !fs::is_directory(folder_))
     throw Error(ErrorKind::io, "cannot make the folder" + (error ? ": " + error.message() : std::string()), folder_.string(),
                 "name another folder with -o");
@@ -40,7 +40,6 @@ RunFolder::RunFolder(fs::path folder, const Json& config, bool resume) : folder_
   if (counts_as_empty(folder_)) {
     run_ = Json{{"program", "hanzo " + std::string(build_info().version)}, {"finished", false}, {"config", config}};
     io::remove_unfinished(folder_);
-    write();
     return;
   }
   if (!resume)
@@ -68,6 +67,11 @@ RunFolder::RunFolder(fs::path folder, const Json& config, bool resume) : folder_
   state_ = run_["finished"] == true ? State::finished : State::begun;
 }
 
+RunFolder::~RunFolder() {
+  std::error_code error;
+  if (made_ && state_ == State::fresh) fs::remove(folder_, error);  // an empty one alone
+}
+
 RunFolder::Lock::~Lock() {
   if (fd >= 0) ::close(fd);
 }
@@ -83,7 +87,18 @@ void RunFolder::identify(const std::string& key, const Json& value) {
     throw Error(ErrorKind::usage, "the " + key + " is not what the run began with: " + shown(value) + ", before " + shown(run_[key]),
                 folder_.string(), "the same files as before, or another folder");
   run_[key] = value;
+}
+
+void RunFolder::same_hash(const std::string& key, const std::string& sha256) const {
+  const Json then = run_.contains(key) ? run_[key].value("sha256", Json(nullptr)) : Json(nullptr);
+  if (then == sha256) return;
+  throw Error(ErrorKind::usage, "the " + key + " is not what the run was made of: its SHA-256 is " + sha256 + ", before " + shown(then),
+              folder_.string(), "the same files as before, or another folder");
+}
+
+void RunFolder::begin() {
   write();
+  if (state_ == State::fresh) state_ = State::begun;
 }
 
 void RunFolder::finish(const Json& result) {

@@ -16,12 +16,17 @@ class RunFolder {
   // name. Throws Error(usage): not empty without resume, not a run's folder, or naming the first option that differs, or in use by
   // another process.
   RunFolder(std::filesystem::path folder, const Json& config, bool resume);
+  // Removes the folder where it made it and nothing came of it: what was refused leaves no trace.
+  ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
 
   State state() const { return state_; }
   // What the run is made of: entries of run.json that must be the same when it is resumed ("base", "data", ...).
   void identify(const std::string& key, const Json& value);
+  // The same for one hash alone, of a run that is finished.
+  void same_hash(const std::string& key, const std::string& sha256) const;
+  void begin();  // writes run.json: from here on the run is there to be resumed
   void finish(const Json& result);  // marks the run finished
 
  private:
@@ -37,6 +42,7 @@ class RunFolder {
     ~Lock();
   } lock_;
   Json run_;
+  bool made_ = false;  // the folder, by this
   State state_ = State::fresh;
 };
 

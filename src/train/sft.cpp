@@ -6,12 +6,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <set>
 
 #include "hanzo/io/sha256.hpp"
 #include "hanzo/nn/losses.hpp"
-#include "src/train/files.hpp"
 #include "src/train/run_folder.hpp"
+#include "src/train/sft_options.hpp"
 
 namespace hz::train {
 namespace {
@@ -19,49 +20,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kHeadRows = 64;  // rows of logits at a time
-
-std::string method_name(nn::AdapterMethod m) {
-  return m == nn::AdapterMethod::dora ? "dora" : m == nn::AdapterMethod::rslora ? "rslora" : "lora";
-}
-
-// Every option that decides the result, under the name of its flag.
-Json config_of(const SftOptions& o) {
-  const TrainOptions& t = o.train;
-  Json c{{"method", method_name(o.adapter.method)},
-         {"rank", o.adapter.rank},
-         {"alpha", o.adapter.alpha},
-         {"targets", o.adapter.targets},
-         {"dropout", o.adapter.dropout},
-         {"lora-plus", t.lora_plus},
-         {"lr", t.lr},
-         {"weight-decay", t.weight_decay},
-         {"beta1", t.beta1},
-         {"beta2", t.beta2},
-         {"eps", t.eps},
-         {"clip", t.clip},
-         {"schedule", std::string(optim::name_of(t.schedule))},
-         {"warmup", t.warmup},
-         {"min-lr-ratio", t.min_lr_ratio},
-         {"epochs", t.epochs},
-         {"steps", t.steps},
-         {"micro-batch", t.micro_batch},
-         {"accumulate", t.accumulate},
-         {"packing", t.packing},
-         {"ctx", o.rows.max_tokens},
-         {"seed", t.seed},
-         {"eval-split", o.eval_split},
-         {"eval-every", t.eval_every},
-         {"early-stop", t.early_stop},
-         {"keep-best", t.keep_best},
-         {"format", std::string(name_of(o.rows.format))},
-         {"train-on-prompt", o.rows.train_on_prompt},
-         {"strict", o.rows.strict}};
-  c["activations"] = o.load.activations == nn::Activations::f32 ? "f32" : "int8";
-  c["kv"] = o.load.kv == KvKind::f32 ? "f32" : o.load.kv == KvKind::q8_0 ? "q8_0" : "f16";
-  for (const auto& [key, rank] : o.adapter.rank_pattern) c["rank-pattern " + key] = rank;
-  for (const auto& [key, alpha] : o.adapter.alpha_pattern) c["alpha-pattern " + key] = alpha;
-  return c;
-}
 
 Json counts_of(const std::filesystem::path& file, const std::string& sha256, const DataReport& r, std::size_t examples) {
   return {{"file", file.filename().string()},
@@ -75,7 +33,7 @@ Json counts_of(const std::filesystem::path& file, const std::string& sha256, con
           {"trained_tokens", r.trained_tokens}};
 }
 
-Json result_of(const SftResult& r) {
+Json result_of(const SftResult& r, bool full) {
   Json j{{"steps", r.train.steps},
          {"skipped_steps", r.train.skipped},
          {"parameters", r.parameters},
@@ -85,7 +43,7 @@ Json result_of(const SftResult& r) {
   if (r.train.last_eval) j["last_eval_loss"] = *r.train.last_eval;
   if (r.train.best_eval) j.update({{"best_eval_loss", *r.train.best_eval}, {"best_step", r.train.best_step}});
   j["stopped_early"] = r.train.early;
-  j["adapter_sha256"] = r.adapter_sha256;
+  j[full ? "model_sha256" : "adapter_sha256"] = r.sha256;
   return j;
 }
 
@@ -105,29 +63,30 @@ void split(SftData& data, double share, std::uint64_t seed) {
   all = std::move(rest);
 }
 
-void check(const SftOptions& o) {
-  if (o.model.empty()) throw Error(ErrorKind::usage, "no model given", "", "name a GGUF file with -m");
-  if (o.data.empty()) throw Error(ErrorKind::usage, "no data given", "", "name a file with --data");
-  if (o.out.empty()) throw Error(ErrorKind::usage, "no folder for the result given", "", "name one with -o");
-  if (!o.eval.empty() && o.eval_split > 0)
-    throw Error(ErrorKind::usage, "--eval and --eval-split exclude each other", "", "leave one of them away");
-  if (!(o.eval_split >= 0 && o.eval_split < 1)) throw Error(ErrorKind::usage, "--eval-split is not in [0, 1)", "", "a share such as 0.05");
-  if ((o.train.early_stop > 0 || o.train.keep_best) && o.eval.empty() && o.eval_split == 0)
-    throw Error(ErrorKind::usage, "--early-stop and --keep-best need an evaluation", "", "--eval FILE or --eval-split 0.05");
+// A piece at a time: the file may be a whole model.
+std::string file_sha256(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  io::Sha256 hash;
+  std::vector<char> piece(std::size_t{1} << 20);
+  do {
+    in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    hash.update(std::string_view(piece.data(), static_cast<std::size_t>(in.gcount())));
+  } while (in);
+  if (!in.eof()) throw Error(ErrorKind::io, "cannot read the file", file.string(), "check the path");
+  return hash.hex();
+}
+
+// A finished run's files, where they are still there.
+void check_finished(const RunFolder& folder, const SftOptions& o) {
+  if (std::filesystem::exists(o.data)) folder.same_hash("data", file_sha256(o.data));
+  if (!o.eval.empty() && std::filesystem::exists(o.eval)) folder.same_hash("eval", file_sha256(o.eval));
+  if (std::filesystem::exists(o.model) && o.load.isq.empty()) folder.same_hash("base", model::tensors_sha256(io::Gguf::open(o.model)));
 }
 
 void identify(RunFolder& folder, const SftOptions& o, const Model& model, const SftData& data) {
   folder.identify("base", {{"file", o.model.filename().string()}, {"sha256", model.base_sha256()}});
   folder.identify("data", counts_of(o.data, data.train.sha256, data.train.report, data.train.examples.size()));
   if (!o.eval.empty()) folder.identify("eval", {{"file", o.eval.filename().string()}, {"sha256", data.eval_sha256}});
-}
-
-std::string file_sha256(const std::filesystem::path& file) { return io::Sha256().update(read_text(file)).hex(); }
-
-std::int64_t count(const std::vector<Var>& parameters) {
-  std::int64_t n = 0;
-  for (const Var& v : parameters) n += v.tensor().numel();
-  return n;
 }
 
 }  // namespace
@@ -148,6 +107,31 @@ Tensor SftObjective::loss(std::span<const Example* const> documents, std::stop_t
                                    {.reduction = nn::Reduction::sum, .threads = threads_});
 }
 
+Trained::Trained(Model& model, const SftOptions& options) : base_(model) {
+  if (options.full) weights_ = nn::train_weights(model);
+  else adapter_ = nn::attach_lora(model, options.adapter, Seed{options.train.seed});
+}
+
+std::vector<Var> Trained::parameters() const { return weights_ ? weights_->parameters() : adapter_->parameters(); }
+
+std::int64_t Trained::count() const {
+  std::int64_t n = 0;
+  for (const Var& v : parameters()) n += v.tensor().numel();
+  return n;
+}
+
+std::string Trained::account() const {
+  return weights_ ? fmt::format("all {} parameters of the model", count())
+                  : fmt::format("{} parameters of adapters on {} layers", count(), adapter_->targets().size());
+}
+
+std::filesystem::path Trained::save(const std::filesystem::path& folder, const Progress& progress) const {
+  const std::filesystem::path file = folder / (weights_ ? "model.gguf" : "adapter_model.safetensors");
+  if (weights_) weights_->save(base_, file, progress);
+  else adapter_->save(folder);
+  return file;
+}
+
 SftData load_sft_data(const SftOptions& options, const TextSide& text, const SftReport& report) {
   SftData data;
   DataOptions rows = options.rows;
@@ -166,34 +150,45 @@ SftData load_sft_data(const SftOptions& options, const TextSide& text, const Sft
 }
 
 SftResult sft(const SftOptions& options, const SftReport& report, Peers* peers) {
-  check(options);
+  check_options(options);
+  if (options.out.empty()) throw Error(ErrorKind::usage, "no folder for the result given", "", "name one with -o");
   const bool first = peers == nullptr || peers->rank() == 0;
   std::optional<RunFolder> folder;  // the first rank's
   if (first) folder.emplace(options.out, config_of(options), options.resume);
   SftResult result;
   result.finished_before = first && folder->state() == RunFolder::State::finished;
   if (peers != nullptr) result.finished_before = peers->any(result.finished_before);
-  if (result.finished_before) return result;
+  if (result.finished_before) {
+    if (first) check_finished(*folder, options);
+    return result;
+  }
   LoadOptions load = options.load;
   load.context = std::max<std::int64_t>(load.context, options.rows.max_tokens);
   Model model = Model::load(options.model, load);
   const SftData data = load_sft_data(options, TextSide::from_gguf(model.file().metadata()), report);
   if (first) identify(*folder, options, model, data);
-  const Adapter adapter = nn::attach_lora(model, options.adapter, Seed{options.train.seed});
-  SftObjective objective(model, adapter.parameters(), options.load.threads);
-  result.parameters = count(adapter.parameters());
+  const Trained trained(model, options);
+  SftObjective objective(model, trained.parameters(), options.load.threads);
+  result.parameters = trained.count();
   TrainOptions train = options.train;
   train.max_tokens = options.rows.max_tokens;
   train.threads = options.load.threads;
   Trainer trainer(objective, data.train.examples, data.eval, train, options.out, peers);
   if (report.note)
-    report.note(fmt::format("{} trained parameters of {} layers; {} steps on {} rows, evaluation on {}", result.parameters,
-                            adapter.targets().size(), trainer.total_steps(), data.train.examples.size(), data.eval.size()));
+    report.note(fmt::format("{}; {} steps on {} rows, evaluation on {}", trained.account(), trainer.total_steps(),
+                            data.train.examples.size(), data.eval.size()));
+  if (first) folder->begin();
   result.train = trainer.run(options.resume, report.step, report.progress.stop);
   if (result.train.interrupted || !first) return result;
-  adapter.save(options.out);
-  result.adapter_sha256 = file_sha256(options.out / "adapter_model.safetensors");
-  folder->finish(result_of(result));
+  try {
+    result.file = trained.save(options.out, report.progress);
+  } catch (const Error& e) {  // all steps are done and kept: --resume writes the result
+    if (e.kind() != ErrorKind::cancelled) throw;
+    result.train.interrupted = true;
+    return result;
+  }
+  result.sha256 = file_sha256(result.file);
+  folder->finish(result_of(result, options.full));
   return result;
 }
 

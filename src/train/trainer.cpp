@@ -9,6 +9,9 @@
 #include <numeric>
 #include <utility>
 
+#include "hanzo/core/parallel.hpp"
+#include "hanzo/ops/grad.hpp"
+
 namespace hz::train {
 namespace {
 
@@ -79,17 +82,25 @@ bool Trainer::take_step(Step& step, std::stop_token stop) {
     if (stop.stop_requested()) return false;
     const auto docs = documents(step.batch.micro_batches[static_cast<std::size_t>(m)]);
     try {
-      Tape tape({.seed = seed_of(options_.seed, state_.step, m)});
+      const StopScope scope(stop);  // also on the way back
+      Tape tape({.checkpoint = options_.recompute, .seed = seed_of(options_.seed, state_.step, m)});
       const Tensor loss = objective_.loss(docs, stop);
       tree_.add(tape.backward(loss));
       step.losses.push_back(static_cast<double>(loss.item()));
       mind_memory();
     } catch (const Error& e) {
+      if (e.kind() == ErrorKind::numeric && state_.step > 0) diverged(e);
       if (e.kind() != ErrorKind::cancelled) throw;
       return false;
     }
   }
   return true;
+}
+
+// The base alone was finite: it is the training that went wrong.
+void Trainer::diverged(const Error& e) const {
+  throw Error(ErrorKind::numeric, "the training has diverged after step " + std::to_string(state_.step) + ": " + e.what(), folder_.string(),
+              "start again in another folder with a lower --lr, a longer --warmup or a lower --clip");
 }
 
 // Micro-batches of many sizes leave blocks of many sizes in the arena's cache: given back when they are much more than
@@ -150,6 +161,7 @@ void Trainer::tell(const MetricRow& given) {
 
 double Trainer::evaluate(Objective& objective, std::span<const Example> examples, std::int64_t tokens, std::stop_token stop) {
   const NoGrad off;
+  const StopScope scope(stop);
   double sum = 0;
   std::int64_t trained = 0;
   for (std::size_t at = 0; at < examples.size();) {
@@ -230,6 +242,7 @@ bool Trainer::between_steps(std::stop_token stop) {
     try {
       evaluate_now(peers_->size() == 1 ? stop : std::stop_token{});
     } catch (const Error& e) {
+      if (e.kind() == ErrorKind::numeric && state_.step > 0) diverged(e);
       if (e.kind() != ErrorKind::cancelled) throw;
       interrupt();
       return false;
@@ -271,7 +284,15 @@ TrainResult Trainer::run(bool resume, const std::function<void(const Progressed&
   if (!interrupted_ && (options_.keep_best || options_.early_stop > 0))
     for (std::size_t i = 0; i < best_.size(); ++i) optimizer_->parameters()[i].assign(best_[i]);
   if (log_ != nullptr) log_->write_picture();
+  if (!interrupted_) check_parameters();
   return result();
+}
+
+// The last step's update is seen by no forward pass.
+void Trainer::check_parameters() const {
+  for (const Var& v : optimizer_->parameters())
+    for (std::int64_t i = 0; i < v.tensor().numel(); ++i)
+      if (!std::isfinite(ops::dense_value(v.tensor(), i))) diverged(Error(ErrorKind::numeric, v.name() + " is not finite"));
 }
 
 TrainResult Trainer::result() const {

@@ -10,6 +10,7 @@
 #include "hanzo/engine/chat_session.hpp"
 #include "hanzo/io/atomic_file.hpp"
 #include "hanzo/io/sha256.hpp"
+#include "hanzo/model/adapter.hpp"
 #include "tests/catch.hpp"
 #include "tests/model/tiny_chat.hpp"
 #include "tests/temp_dir.hpp"
@@ -176,6 +177,45 @@ TEST_CASE_METHOD(StateFixture, "a state of another model, cache or context is re
     CHECK(e.kind() == ErrorKind::usage);
     CHECK(std::string(e.what()).find("64") != std::string::npos);
   }
+}
+
+TEST_CASE_METHOD(StateFixture, "keys and values of one adapter are not another's: its factors, strength and later training tell", "[engine]") {
+  const Model base = load();
+  const Adapter first = Adapter::create(base, {.rank = 2}, Seed{1}), second = Adapter::create(base, {.rank = 2}, Seed{2});
+  for (const Adapter* a : {&first, &second})
+    for (const Var& v : a->parameters()) v.tensor().data<float>()[0] = 0.25f;
+  const Model with = base.with_adapter(first);
+  Generator gen(with);
+  Generation g = gen.complete("hello", {.max_tokens = 4, .temperature = 0});
+  finish(g);
+  gen.save_state(state, g.state());
+  CHECK(refused(with, state) == "no error");
+  CHECK(refused(base.with_adapter(first), state) == "no error");  // the same one attached anew
+  for (const Model& other : {base, base.with_adapter(second), base.with_adapter(first, 0.5f), with.with_adapter(second)})
+    CHECK(refused(other, state).find("another set of adapters") != std::string::npos);
+  first.parameters()[1].tensor().data<float>()[0] = 0.5f;  // trained on
+  CHECK(refused(with, state).find("another set of adapters") != std::string::npos);
+}
+
+TEST_CASE_METHOD(StateFixture, "what was cached before a model was trained on is not used after", "[engine]") {
+  Model model = load();
+  const Adapter adapter = nn::attach_lora(model, {.rank = 4}, Seed{1});
+  Generator gen(model);
+  const GenerateOptions o{.max_tokens = 8, .temperature = 0, .sampling = {.ignore_eos = true}};
+  Generation before = gen.complete("hello hello hello", o);
+  finish(before);
+  for (const Var& v : adapter.parameters()) {
+    for (float& x : v.tensor().span<float>()) x += 0.5f;
+    v.touch();
+  }
+  Generation after = gen.complete("hello hello hello", o);
+  Generator fresh(model);
+  Generation want = fresh.complete("hello hello hello", o);
+  CHECK(finish(after).ids == finish(want).ids);
+  CHECK(after.stats().reused_tokens == 0);
+  Generation again = gen.complete("hello hello hello", o);
+  finish(again);
+  CHECK(again.stats().reused_tokens > 0);
 }
 
 TEST_CASE_METHOD(StateFixture, "a state file that is cut, grown or altered anywhere is refused", "[engine]") {

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -64,6 +65,22 @@ with tempfile.TemporaryDirectory() as name:
     check("a target that no layer has", r.returncode == 2, r)
     check("data that is not there", run("sft", "-m", model, "--data", home / "none.jsonl", "-o", home / "x2").returncode == 3)
 
+    numbers = ["--lr", "--weight-decay", "--lora-plus", "--beta1", "--beta2", "--eps", "--clip", "--warmup", "--min-lr-ratio", "--eval-split", "--alpha", "--dropout"]
+    counts = ["--rank", "--epochs", "--steps", "--micro-batch", "--accumulate", "--seed", "--eval-every", "--checkpoint-every", "--keep", "--threads", "--ctx"]
+    for flag in numbers + counts:
+        for value in ("nan", "inf", "-inf", "-1e30", "1e39", "x", ""):
+            r = run("sft", "-m", model, "--data", data, "-o", home / "x", f"{flag}={value}")
+            good = r.returncode == 2 and flag in r.stderr and len(r.stderr) < 300 and not (home / "x").exists()
+            if not good:
+                check(f"{flag} {value!r} is refused by name, and leaves no folder", False, r)
+    check("numbers that are none are refused by name", True)
+    check("a negative seed", run("sft", *common, "-o", home / "x", "--seed", "-1").returncode == 2)
+    for flag in (["--rank", 4], ["--alpha", 8], ["--targets", "attn_q"], ["--dropout", 0.1], ["--lora-plus", 4], ["--rank-pattern", "attn_q=2"], ["--alpha-pattern", "attn_q=2"]):
+        r = run("sft", "-m", model, "--data", data, "-o", home / "x", "--method", "full", *flag)
+        check(f"{flag[0]} with --method full", r.returncode == 2 and flag[0] in r.stderr and "--method lora" in r.stderr, r)
+    r = run("sft", "-m", model, "--data", data, "-o", home / "x", "--method", "full")
+    check("--method full over a quantized base says what to do", r.returncode == 1 and "--method lora" in r.stderr and "--requantize" in r.stderr and not (home / "x").exists(), r)
+
     # a run
     r = run("sft", *common, "-o", home / "whole", "--json", "--eval-split", "0.2")
     last = json.loads(r.stdout.splitlines()[-1]) if r.stdout else {}
@@ -88,6 +105,15 @@ with tempfile.TemporaryDirectory() as name:
     config.write_text("rnak = 4\n")
     r = run("sft", "--config", config, "-o", home / "c2")
     check("a name that is no option", r.returncode == 2 and "rank" in r.stderr and "line 1" in r.stderr, r)
+    config.write_text("steps = 3\nepochs = 2\n")
+    r = run("sft", "-m", model, "--data", data, "--config", config, "-o", home / "c2")
+    check("options of a file that exclude each other", r.returncode == 2 and "excludes" in r.stderr and "line" in r.stderr, r)
+    config.write_text("steps = 3\n")
+    r = run("plan", "-m", model, "--data", data, "--config", config, "--epochs", 2, "--accumulate", 20, "--json")
+    check("a flag wins over what it excludes in the file", r.returncode == 0 and json.loads(r.stdout)["steps"] == 2, r)
+    config.write_text('lr = nan\n')
+    r = run("sft", "-m", model, "--data", data, "--config", config, "-o", home / "c2")
+    check("NaN in a file", r.returncode == 2 and "--lr is nan" in r.stderr and not (home / "c2").exists(), r)
     config.write_text("rank = \n")
     check("no valid TOML", run("sft", "--config", config, "-o", home / "c2").returncode == 3)
 
@@ -124,6 +150,51 @@ with tempfile.TemporaryDirectory() as name:
         folder = home / f"kill{ends}"
     r = run("sft", *common, "-o", folder, "--resume")
     check(f"after {kills} times kill -9 every run ends in the same bytes", r.returncode == 0 and wrong == 0 and adapter(folder) == adapter(home / "a"), r)
+
+    # a full disk
+    def small_files():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40000, 40000))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    r = subprocess.run([TOOL, *map(str, ["sft", *common, "-o", home / "disk", "--checkpoint-every", 2])], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, preexec_fn=small_files)
+    check("what cannot be written is an error with the file's name", r.returncode == 3 and "disk" in r.stderr, r)
+    r = run("sft", *common, "-o", home / "disk", "--resume")
+    check("with room again the run goes on to the same bytes", r.returncode == 0 and adapter(home / "disk") == adapter(home / "a"), r)
+
+    # a finished run of other files
+    other = home / "other.jsonl"
+    other.write_text(data.read_text() + json.dumps(talk(3)) + "\n")
+    r = run("sft", *[other if x is data else x for x in common], "-o", home / "a", "--resume")
+    check("a finished run of other data is no finished run", r.returncode == 2 and "data" in r.stderr, r)
+
+    # the model's own weights
+    floats = home / "f.gguf"
+    subprocess.run([MAKE_MODEL, floats, "1", "default", "f16"], check=True)
+    full = ["-m", floats, "--data", data, "--method", "full", "--lr", "0.002", "--epochs", 6, "--accumulate", 2, "--micro-batch", 2, "--ctx", 64, "--seed", 3]
+    model_of = lambda folder: hashlib.sha256((folder / "model.gguf").read_bytes()).hexdigest()
+    r = run("sft", *full, "-o", home / "full", "--json")
+    last = json.loads(r.stdout.splitlines()[-1]) if r.stdout else {}
+    check("--method full learns, and writes a model", r.returncode == 0 and last["last_loss"] < last["first_loss"] and last["model_sha256"] == model_of(home / "full"), r)
+    before, after = (json.loads(run("eval", "-m", m, "--data", data, "--ctx", 64, "--json").stdout)["loss"] for m in (floats, home / "full/model.gguf"))
+    check("which is better on its rows", after < 0.8 * before, (before, after))
+    folder, kills, ends, wrong = home / "fkill0", 0, 0, 0
+    while kills < KILLS // 4:
+        process = subprocess.Popen([TOOL, *map(str, ["sft", *full, "--checkpoint-every", 2, "-t", 1 + kills % 2, "-o", folder, "--resume"])], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        time.sleep(random.uniform(0.0, 0.5))
+        process.kill()
+        err = process.communicate(timeout=60)[1]
+        if process.returncode == -signal.SIGKILL:
+            kills += 1
+            continue
+        if process.returncode != 0:
+            check("a full run after kill -9 goes on", False, err)
+            break
+        ends += 1
+        wrong += model_of(folder) != model_of(home / "full")
+        folder = home / f"fkill{ends}"
+    r = run("sft", *full, "-o", folder, "--resume")
+    check(f"after {kills} times kill -9 every full run ends in the same bytes", r.returncode == 0 and wrong == 0 and model_of(folder) == model_of(home / "full"), r)
+    r = run("plan", *full, "--json")
+    check("plan of a full run", r.returncode == 0 and json.loads(r.stdout)["parameters"] > 30000, r)
 
     # adapters
     r = run("eval", "-m", model, "--data", data, "--ctx", 64, "--json")

@@ -113,6 +113,7 @@ TEST_CASE_METHOD(Bench, "the same options give the same bytes, on any threads; a
   sft(options("a"));
   SftOptions o = options("b");
   o.load.threads = 3;
+  o.train.recompute = false;
   o.train.checkpoint_every = 2;
   o.train.keep = 5;
   sft(o);
@@ -289,4 +290,89 @@ TEST_CASE_METHOD(Bench, "a plan counts steps and parameters and measures time an
   CHECK(p.seconds > 0);
   CHECK(p.memory > 1'000'000);
   CHECK_FALSE(fs::exists(path("none")));
+}
+
+TEST_CASE_METHOD(Bench, "what is refused leaves no trace: the same folder serves the next attempt", "[train][sft]") {
+  SftOptions o = options("out");
+  o.adapter.targets = "attn_zzz";
+  CHECK(says(refusal(o), "selects no layer"));
+  CHECK_FALSE(fs::exists(path("out")));
+  o = options("out");
+  o.adapter.targets = "lm_head";  // the head is the embedding
+  CHECK(says(refusal(o), "the model's head is its embedding"));
+  o = options("out");
+  o.adapter.rank_pattern = {{"attn_zzz", 3}};
+  CHECK(says(refusal(o), "the rank pattern 'attn_zzz' selects none"));
+  o = options("out");
+  o.data = path("missing.jsonl");
+  CHECK(refusal(o) != "accepted");
+  o.data = path("m.gguf");
+  CHECK(refusal(o) != "accepted");
+  o = options("out");
+  o.model = path("d.jsonl");
+  CHECK(refusal(o) != "accepted");
+  o = options("out");
+  o.rows.max_tokens = 2;
+  CHECK(says(refusal(o), "none of 12 rows can be used"));
+  CHECK_FALSE(fs::exists(path("out")));
+  fs::create_directory(path("out"));  // a folder of the user's stays
+  CHECK(refusal(o) != "accepted");
+  CHECK(fs::is_empty(path("out")));
+  CHECK(refusal(options("out")) == "accepted");
+}
+
+TEST_CASE_METHOD(Bench, "numbers out of their range, NaN and infinity are refused by name", "[train][sft]") {
+  const double nan = std::nan(""), inf = HUGE_VAL;
+  using Set = void (*)(SftOptions&, double);
+  const std::pair<const char*, Set> numbers[] = {{"--lr", [](SftOptions& o, double v) { o.train.lr = v; }},
+                                                 {"--weight-decay", [](SftOptions& o, double v) { o.train.weight_decay = v; }},
+                                                 {"--lora-plus", [](SftOptions& o, double v) { o.train.lora_plus = v; }},
+                                                 {"--beta1", [](SftOptions& o, double v) { o.train.beta1 = v; }},
+                                                 {"--beta2", [](SftOptions& o, double v) { o.train.beta2 = v; }},
+                                                 {"--eps", [](SftOptions& o, double v) { o.train.eps = v; }},
+                                                 {"--clip", [](SftOptions& o, double v) { o.train.clip = v; }},
+                                                 {"--warmup", [](SftOptions& o, double v) { o.train.warmup = v; }},
+                                                 {"--min-lr-ratio", [](SftOptions& o, double v) { o.train.min_lr_ratio = v; }},
+                                                 {"--eval-split", [](SftOptions& o, double v) { o.eval_split = v; }},
+                                                 {"--alpha", [](SftOptions& o, double v) { o.adapter.alpha = static_cast<float>(v); }},
+                                                 {"--dropout", [](SftOptions& o, double v) { o.adapter.dropout = static_cast<float>(v); }}};
+  for (const auto& [name, set] : numbers)
+    for (const double v : {nan, inf, -inf, -1e30, 1e39}) {
+      SftOptions o = options("none");
+      set(o, v);
+      CHECK(says(refusal(o), std::string(name) + " is "));
+    }
+  CHECK_FALSE(fs::exists(path("none")));
+}
+
+TEST_CASE_METHOD(Bench, "a run that diverges says so and writes no adapter", "[train][sft]") {
+  SftOptions o = options("out");
+  o.train.lr = 1000;
+  o.train.warmup = 0;
+  o.train.schedule = optim::ScheduleKind::constant;
+  o.train.clip = 0;
+  o.adapter.alpha = 1e6f;
+  CHECK(says(refusal(o), "the training has diverged after step"));
+  CHECK_FALSE(fs::exists(path("out/adapter_model.safetensors")));
+}
+
+TEST_CASE_METHOD(Bench, "rows of unequal length: what is trained is what has a label, whatever token pads", "[train][sft]") {
+  std::vector<double> losses;
+  for (const std::uint32_t pad : {1u, 2u, 40u}) {
+    const auto file = path("pad" + std::to_string(pad) + ".gguf");
+    write_tiny_chat(file, 1, hz::test::kChatMl, {.type = WType::q4_0, .tied = true}, false, pad);
+    put_text(path("two.jsonl"), talk("a", "b") + talk("hello hello hello", "world world world world"));
+    SftOptions o = options("out" + std::to_string(pad));
+    o.model = file;
+    o.data = path("two.jsonl");
+    o.train.micro_batch = 2;
+    o.train.steps = 1;
+    o.load.threads = 1;
+    losses.push_back(sft(o).train.first_loss);
+    const auto run = nlohmann::json::parse(bytes_of(path("out" + std::to_string(pad)) / "run.json"));
+    const auto metrics = nlohmann::json::parse(bytes_of(path("out" + std::to_string(pad)) / "metrics.jsonl"));
+    CHECK(metrics["trained_tokens"] == run["data"]["trained_tokens"]);
+  }
+  CHECK(losses[0] == losses[1]);
+  CHECK(losses[0] == losses[2]);
 }

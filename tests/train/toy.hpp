@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "hanzo/autograd/record.hpp"
+#include "hanzo/core/parallel.hpp"
 #include "hanzo/train/trainer.hpp"
 
 namespace hz::test {
@@ -37,7 +38,10 @@ class Toy : public train::Objective {
       if (dropout_)
         for (std::int64_t i = 0; i < kVocab; ++i)
           dw.data<float>()[i] *= uniform(tape->options().seed.value, 1, static_cast<std::uint64_t>(i)) < 0.3f ? 0.0f : 1.4f;
-      autograd::record(tape, "toy", {w_.id()}, y, [dw](Backward& g) { g.give(0, dw); });
+      autograd::record(tape, "toy", {w_.id()}, y, [dw, this](Backward& g) {
+        if (back) parallel_for(2, 8, 1, [&](std::int64_t begin, std::int64_t) { back(begin); });
+        g.give(0, dw);
+      });
     }
     return y;
   }
@@ -45,6 +49,7 @@ class Toy : public train::Objective {
   const Tensor& w() const { return w_.tensor(); }
 
   std::function<void()> before;  // called at the start of each loss
+  std::function<void(std::int64_t)> back;  // called by the pool for each of eight parts of each way back
 
  private:
   bool dropout_;

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <barrier>
 #include <chrono>
 #include <fstream>
@@ -122,6 +123,37 @@ TEST_CASE("a run that is stopped anywhere and resumed ends in the same bits, ami
     INFO("stopped at call " << stop_at << ", " << runs << " runs");
     if (stop_at > 1) CHECK(same_bits(w, whole.w()));
   }
+}
+
+TEST_CASE("a stop on the way back ends the run within a part of it, and what was not added up is done again", "[train]") {
+  const auto examples = toy_examples(23);
+  const TempDir whole_dir, dir;
+  Toy whole(true);
+  Trainer(whole, examples, {}, small(), whole_dir.path()).run(false);
+  int runs = 0;
+  Tensor w;
+  for (bool ended = false; !ended; ++runs) {
+    REQUIRE(runs < 100);
+    Toy toy(true);
+    std::stop_source stop;
+    std::atomic<int> calls{0}, after{0};
+    toy.back = [&](std::int64_t) {
+      if (stop.stop_requested()) ++after;
+      if (++calls == 43) stop.request_stop();  // amid the sixth micro-batch of each run
+    };
+    Trainer trainer(toy, examples, {}, small(), dir.path());
+    const TrainResult r = trainer.run(true, {}, stop.get_token());
+    ended = !r.interrupted;
+    if (!ended) {
+      CHECK(after <= 2);  // parts that had begun
+      const auto last = Checkpoints(dir.path(), 2).latest();
+      REQUIRE(last);
+      CHECK(last->state.step * 4 + last->state.micro >= 5);
+    }
+    w = toy.w().clone();
+  }
+  CHECK(runs > 5);
+  CHECK(same_bits(w, whole.w()));
 }
 
 TEST_CASE("kill -9 at any instant loses at most the steps since the last checkpoint, and nothing of the result", "[train]") {

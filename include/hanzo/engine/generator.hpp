@@ -157,7 +157,7 @@ struct GeneratorOptions {
 };
 
 // Keys and values of what was evaluated last stay: a prompt that begins with the same ids is evaluated from where it
-// differs, which changes no bit of the answer.
+// differs, which changes no bit of the answer. Where the model was trained in between, all of it is evaluated anew.
 class Generator {
  public:
   // A model whose tokenizer or template is not built can still run on ids; calls that need it then throw what was
@@ -208,6 +208,7 @@ class Generator {
   std::shared_ptr<const text::ChatTemplate> template_;
   std::optional<Error> tokenizer_error_, template_error_;
   model::KvSequence kv_;
+  std::uint64_t version_ = 0;         // of the weights that made them
   std::vector<std::int32_t> cached_;  // the ids whose keys and values kv_ holds
   std::uint64_t turn_ = 0;
   std::shared_ptr<const Grammar> grammar_;       // of the state below

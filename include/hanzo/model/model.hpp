@@ -57,6 +57,7 @@ struct SequenceChunk {
 };
 
 class Adapter;
+class FloatWeights;
 
 class Model {
  public:
@@ -92,9 +93,15 @@ class Model {
   Model with_adapter(const Adapter& adapter, float strength = 1.0f) const;
   // The same without any adapter.
   Model without_adapters() const;
+  // The same architecture over other values of its weights, which are shared; without adapters. Throws usage naming what is
+  // missing or of another shape.
+  Model with_weights(const FloatWeights& weights) const;
   const std::vector<std::string>& adapters() const;  // their names, by slot
   // A hash of all adapters, their factors and scales as they are now; empty without any.
   std::string adapters_sha256() const;
+  // Another number whenever a trained value (of an adapter, or with_weights) was changed in place: keys and values from
+  // before are of another model then.
+  std::uint64_t weights_version() const;
   // The weights, with adapters attached.
   const model::Weights& weights() const;
   // SHA-256 of all tensors of the file in the order of their names: for each its name, a zero byte, the type number (u32),

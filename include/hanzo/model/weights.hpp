@@ -25,7 +25,8 @@ struct LayerWeights {
 };
 
 struct Weights {
-  QTensor embedding;  // [vocab, hidden]
+  QTensor embedding;  // [vocab, hidden]; or
+  Tensor dense_embedding;  // the same in floats, where it is trained
   NormWeights output_norm;
   nn::Linear head;    // [vocab, hidden]; the embedding where tied
   bool tied = false;  // the head is the embedding

@@ -14,6 +14,12 @@ NormGrads norm_grad(const NormArgs& norm, const Tensor& x, const Tensor& dy, boo
 // The sum over the rows of a, ascending, as `shape` (a.cols() elements).
 Tensor column_sum(const Tensor& a, const Shape& shape);
 
+// Element i of a float tensor (F32, F16, BF16).
+inline float dense_value(const Tensor& t, std::int64_t i) {
+  if (t.dtype() == DType::f32) return t.data<float>()[i];
+  return t.dtype() == DType::f16 ? to_float(t.data<Half>()[i]) : to_float(t.data<BFloat16>()[i]);
+}
+
 // For record(): inputs gate, up.
 std::function<void(Backward&)> glu_backward(Unary kind, const Tensor& gate, const Tensor& up);
 void check_attention(const AttentionArgs& args, const Tensor& q, int heads);

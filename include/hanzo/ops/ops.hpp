@@ -12,6 +12,8 @@ namespace hz {
 
 // ids I32 [tokens] -> rows of table [vocab, n], decoded to F32 [tokens, n]. Ids outside the table are an error.
 Tensor embed(const QTensor& table, const Tensor& ids, Device device = {});
+// The same of a float table (F32, F16, BF16), which may be trained: row ids[i] gets the gradient of row i, i ascending.
+Tensor embed(const Tensor& table, const Tensor& ids);
 
 Tensor add(const Tensor& a, const Tensor& b);          // same shape
 Tensor add_row(const Tensor& a, const Tensor& row);    // row [n] added to each row of a [..., n]

@@ -65,6 +65,7 @@ struct TrainOptions {
   // no result: these may change between a run and its resumption
   std::int64_t checkpoint_every = 0;  // steps; 0: at the end of each epoch
   std::int64_t keep = 2;              // checkpoints
+  bool recompute = true;              // layers on the way back, in place of keeping all that they computed
   int threads = 0;
 };
 
@@ -100,10 +101,12 @@ class Trainer {
  private:
   struct Step;  // one optimizer step's sums
   bool take_step(Step& step, std::stop_token stop);
+  [[noreturn]] void diverged(const Error& e) const;
   void finish_step(const Step& step);
   bool between_steps(std::stop_token stop);
   void interrupt();
   void mind_memory();
+  void check_parameters() const;
   TrainResult result() const;
   void evaluate_now(std::stop_token stop);
   void remember_best(double loss);
