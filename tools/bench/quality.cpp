@@ -17,10 +17,11 @@ namespace {
 
 struct TextArgs {
   ModelArgs model;
+  LoraArgs lora;
   std::string file;
   std::int64_t window = 512;
   bool json = false;
-  explicit TextArgs(CLI::App& app) : model(app) {
+  explicit TextArgs(CLI::App& app) : model(app), lora(app) {
     app.remove_option(app.get_option("--ctx"));
     app.add_option("-f,--file", file, "text to measure on")->required();
     app.add_option("-c,--ctx,--window", window, "tokens per window")->check(CLI::Range(std::int64_t{4}, std::int64_t{1} << 20))->capture_default_str();
@@ -49,7 +50,7 @@ Model load_for(const TextArgs& args, Console& console, const char* activations =
   ModelArgs m = args.model;
   m.context = args.window;
   if (activations != nullptr) m.activations = activations;
-  return load_model(m, console);
+  return load_model(m, console, args.lora);
 }
 
 int run_ppl(const TextArgs& args, Console& console) {
