@@ -7,13 +7,14 @@
 #include <fstream>
 #include <hanzo/core/near_names.hpp>
 #include <set>
-#include <sstream>
 
 #include "tools/common/prompt.hpp"
 #include "tools/hz-train.hpp"
 
 namespace hz::tools {
 namespace {
+
+constexpr std::size_t kMostConfig = std::size_t{1} << 20;  // bytes
 
 std::string place(const std::string& file, const toml::node& node) { return fmt::format("{}, line {}", file, node.source().begin.line); }
 
@@ -67,10 +68,12 @@ void apply(CLI::App& app, std::string name, const toml::node& node, const std::s
 void apply_config(CLI::App& app, const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in) throw Error(ErrorKind::io, "cannot read the configuration", file, "check the path");
-  std::stringstream text;
-  text << in.rdbuf();
+  std::string text(kMostConfig + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  if (text.size() > kMostConfig) throw Error(ErrorKind::bad_file, "the configuration is larger than 1 MiB", file);
   try {
-    const toml::table table = toml::parse(text.str(), file);
+    const toml::table table = toml::parse(text, file);
     Given given;
     for (const CLI::Option* o : app.get_options())
       if (o->count() > 0) given.flags.insert(o);

@@ -2,7 +2,6 @@
 // Adapter folders in PEFT's layout: adapter_config.json and adapter_model.safetensors. Ours have hanzo_* keys more.
 // Hugging Face keeps the rows of q and k with the halves of a head apart; a GGUF of an architecture with adjacent rope pairs
 // has them interleaved, and so have our adapters in memory: the rows are reordered on the way in and out.
-#include <fstream>
 #include <cmath>
 #include <algorithm>
 #include <set>
@@ -11,6 +10,7 @@
 #include "hanzo/io/atomic_file.hpp"
 #include "hanzo/io/atomic_folder.hpp"
 #include "hanzo/io/safetensors.hpp"
+#include "src/io/input_file.hpp"
 #include "src/model/adapter_body.hpp"
 
 namespace hz {
@@ -18,20 +18,15 @@ namespace model {
 namespace {
 
 using Json = nlohmann::json;
-constexpr std::size_t kMostConfig = std::size_t{1} << 20;
+constexpr std::uint64_t kMostConfig = std::uint64_t{1} << 20;  // bytes
 constexpr std::string_view kPrefix = "base_model.model.";
 
 // A typed look at the configuration; messages name the file and the key.
 class Config {
  public:
   explicit Config(const std::filesystem::path& file) : where_(file.string()) {
-    std::ifstream in(file, std::ios::binary);
-    if (!in) throw Error(ErrorKind::io, "cannot be opened", where_, "a PEFT folder has adapter_config.json and adapter_model.safetensors");
-    std::string text(kMostConfig + 1, '\0');
-    in.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(in.gcount()));
-    if (text.size() > kMostConfig) throw Error(ErrorKind::bad_file, "is larger than 1 MiB", where_);
-    json_ = Json::parse(text, nullptr, false);
+    if (!std::filesystem::exists(file)) throw Error(ErrorKind::io, "is not there", where_, "a PEFT folder has adapter_config.json and adapter_model.safetensors");
+    json_ = Json::parse(io::InputFile(file).text(kMostConfig), nullptr, false);
     if (!json_.is_object()) throw Error(ErrorKind::bad_file, "is no JSON object", where_);
   }
   const std::string& where() const { return where_; }
@@ -101,7 +96,9 @@ std::map<std::string, Parts> read_parts(const std::filesystem::path& path, io::R
     const std::string module = module_of_peft(name);
     if (module.empty()) throw Error(ErrorKind::unsupported, "adapters of " + std::string(name) + " are not built", where, "q, k, v, o, gate, up, down of blocks and lm_head can have one");
     Parts& p = parts[module];
-    (part == 0 ? p.a : part == 1 ? p.b : p.magnitude) = floats(file, t, where);
+    Tensor& place = part == 0 ? p.a : part == 1 ? p.b : p.magnitude;
+    if (place.defined()) throw Error(ErrorKind::bad_file, t.name + " is given twice, under two names", where);
+    place = floats(file, t, where);
   }
   if (parts.empty()) throw Error(ErrorKind::bad_file, "the adapter has no tensors", where);
   return parts;

@@ -2,7 +2,6 @@
 #include "hanzo/model/importance.hpp"
 
 #include <cmath>
-#include <cstring>
 
 #include "hanzo/io/gguf.hpp"
 #include "hanzo/io/gguf_writer.hpp"
@@ -56,49 +55,60 @@ Importance from_gguf(const std::filesystem::path& path) {
 }
 
 // The older form: i32 count, then for each entry i32 length and name, i32 calls, i32 n and n floats (sums divided by
-// tokens and multiplied by calls); after them i32 chunks, i32 length and dataset name.
+// tokens and multiplied by calls); after them i32 chunks, i32 length and dataset name. Read in place, piece by piece: what
+// is announced is compared with what the file has left before it is held.
 class DatReader {
  public:
-  DatReader(const std::filesystem::path& path, std::string_view bytes) : path_(path), bytes_(bytes) {}
-  bool done() const { return at_ == bytes_.size(); }
+  explicit DatReader(const io::InputFile& file) : file_(file) {}
+  bool done() const { return at_ == file_.size(); }
   std::int32_t number(std::int64_t low, std::int64_t high, const char* what) {
     std::int32_t v = 0;
-    std::memcpy(&v, take(4).data(), 4);
-    if (v < low || v > high) bad(path_, std::string(what) + " is " + std::to_string(v) + " at byte " + std::to_string(at_ - 4));
+    take(std::as_writable_bytes(std::span(&v, 1)));
+    if (v < low || v > high) bad(file_.path(), std::string(what) + " is " + std::to_string(v) + " at byte " + std::to_string(at_ - 4));
     return v;
   }
-  std::string_view take(std::size_t n) {
-    if (n > bytes_.size() - at_) bad(path_, "ends at byte " + std::to_string(bytes_.size()) + " where more is announced");
-    const std::string_view part = bytes_.substr(at_, n);
-    at_ += n;
-    return part;
+  std::string text(std::int32_t n) {
+    expect(static_cast<std::uint64_t>(n));
+    std::string s(static_cast<std::size_t>(n), '\0');
+    take(std::as_writable_bytes(std::span(s)));
+    return s;
+  }
+  std::vector<float> floats(std::int32_t n) {
+    expect(static_cast<std::uint64_t>(n) * sizeof(float));
+    std::vector<float> v(static_cast<std::size_t>(n));
+    take(std::as_writable_bytes(std::span(v)));
+    return v;
   }
 
  private:
-  const std::filesystem::path& path_;
-  std::string_view bytes_;
-  std::size_t at_ = 0;
+  void expect(std::uint64_t n) const {
+    if (n > file_.size() - at_) bad(file_.path(), "ends at byte " + std::to_string(file_.size()) + " where more is announced");
+  }
+  void take(std::span<std::byte> out) {
+    expect(out.size());
+    file_.read(at_, out);
+    at_ += out.size();
+  }
+  const io::InputFile& file_;
+  std::uint64_t at_ = 0;
 };
 
-Importance from_dat(const std::filesystem::path& path, std::string_view bytes) {
-  DatReader in(path, bytes);
+Importance from_dat(const io::InputFile& file) {
+  DatReader in(file);
   Importance m;
   for (std::int32_t left = in.number(1, 1 << 20, "the number of entries"); left > 0; --left) {
-    const std::string name(in.take(static_cast<std::size_t>(in.number(1, 1024, "the length of a name"))));
+    const std::string name = in.text(in.number(1, 1024, "the length of a name"));
     const std::int32_t calls = in.number(0, 1 << 30, "the number of calls");
-    const auto n = static_cast<std::size_t>(in.number(1, 1 << 30, "the number of values"));
     ImportanceEntry e;
-    e.cols = static_cast<std::int64_t>(n);  // experts, if any, stand one after another
-    const std::string_view values = in.take(n * sizeof(float));
-    e.sums.resize(n);
-    std::memcpy(e.sums.data(), values.data(), values.size());
-    check_values(path, name, e.sums);
+    e.cols = in.number(1, 1 << 30, "the number of values");  // experts, if any, stand one after another
+    e.sums = in.floats(static_cast<std::int32_t>(e.cols));
+    check_values(file.path(), name, e.sums);
     e.counts = {static_cast<float>(calls > 0 ? calls : 1)};
     m.entries()[name] = std::move(e);
   }
   if (in.done()) return m;
   m.chunk_count = static_cast<std::uint32_t>(in.number(0, 1 << 30, "the number of chunks"));
-  if (!in.done()) m.datasets.emplace_back(in.take(static_cast<std::size_t>(in.number(0, 1 << 16, "the length of the dataset's name"))));
+  if (!in.done()) m.datasets.push_back(in.text(in.number(0, 1 << 16, "the length of the dataset's name")));
   return m;
 }
 
@@ -107,12 +117,9 @@ Importance from_dat(const std::filesystem::path& path, std::string_view bytes) {
 Importance Importance::read(const std::filesystem::path& path) {
   const io::InputFile file(path);
   if (file.size() < 8 || file.size() > kMaxBytes) bad(path, "has " + std::to_string(file.size()) + " bytes, which is no importance matrix");
-  std::string bytes(4, '\0');
-  file.read(0, std::as_writable_bytes(std::span(bytes)));
-  if (bytes == "GGUF") return from_gguf(path);
-  bytes.resize(file.size());
-  file.read(0, std::as_writable_bytes(std::span(bytes)));
-  return from_dat(path, bytes);
+  std::string magic(4, '\0');
+  file.read(0, std::as_writable_bytes(std::span(magic)));
+  return magic == "GGUF" ? from_gguf(path) : from_dat(file);
 }
 
 void Importance::write(const std::filesystem::path& path, const Progress& progress) const {

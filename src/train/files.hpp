@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small files, whole.
 #pragma once
+#include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 
-#include "hanzo/core/error.hpp"
+#include "src/io/input_file.hpp"
 
 namespace hz::train {
 
-// Throws Error(io).
+// Throws Error(io | bad_file).
 inline std::string read_text(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw Error(ErrorKind::io, "cannot read the file", file.string(), "check the path");
-  return {std::istreambuf_iterator<char>(in), {}};
+  return io::InputFile(file).text(std::uint64_t{4} << 30);
 }
 
 }  // namespace hz::train

@@ -116,6 +116,7 @@ with tempfile.TemporaryDirectory() as name:
     check("NaN in a file", r.returncode == 2 and "--lr is nan" in r.stderr and not (home / "c2").exists(), r)
     config.write_text("rank = \n")
     check("no valid TOML", run("sft", "--config", config, "-o", home / "c2").returncode == 3)
+    check("a configuration without end is refused", run("sft", "--config", "/dev/zero", "-o", home / "c2").returncode == 3)
 
     # Ctrl-C
     slow = ["-t", 1, "--checkpoint-every", 3]
