@@ -5,7 +5,8 @@
 build_packages="g++ meson ninja-build pkg-config git ccache python3 python3-pip ca-certificates
   libfmt-dev libcli11-dev nlohmann-json3-dev libpcre2-dev libutf8proc-dev libssl-dev libedit-dev liblzma-dev libtomlplusplus-dev"
 test_packages="catch2 cmake make binutils libvalijson-dev"
-full_packages="clang clang-tidy clang-tools llvm util-linux"
+sanitizer_packages="clang llvm"  # and clang's runtime, where it is a package of its own: libclang-rt-dev
+full_packages="clang-tidy clang-tools util-linux"
 model_cache=${XDG_CACHE_HOME:-$HOME/.cache}/hanzo
 
 say() { printf '%s\n' "$*" >&2; }
@@ -29,6 +30,27 @@ install_packages() {
   { "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq update &&
     "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}"; } >&2 ||
     say "warning: apt-get failed; going on with what is there"
+}
+
+# Whether clang++ can build and run what the sanitized build needs; what is wrong goes to stderr.
+sanitizers_work() {
+  command -v clang++ >/dev/null || { say "there is no clang++"; return 1; }
+  local probe works=0
+  probe=$(mktemp)
+  clang++ -x c++ - -fsanitize=address,undefined,fuzzer -o "$probe" <<<'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }' &&
+    "$probe" -runs=1 >/dev/null 2>&1 || works=1
+  rm -f "$probe"
+  return $works
+}
+
+# The sanitized build in FOLDER: library, unit tests, bad files and fuzz targets under ASan and UBSan, by clang. ccache takes
+# the precompiled header of the tests only when told so.
+configure_sanitized() {
+  export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
+  if [ "${HANZO_RECONFIGURE:-0}" = 0 ] && [ -f "$1/build.ninja" ]; then return 0; fi
+  local wrap=; command -v ccache >/dev/null && wrap="ccache "  # meson looks for it only where CXX is not set
+  CXX="${wrap}clang++" configure "$1" -Dbuildtype=plain -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false -Dfuzz=enabled -Dtests=enabled \
+    -Dbench=disabled
 }
 
 # configure FOLDER OPTIONS...: meson setup; again when the options changed or with HANZO_RECONFIGURE=1. A folder that

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# full.sh [STEP...]: what is too long for CI. Steps: werror clang levels hashes asan tsan tidy subproject coverage
-# (all without arguments). Each has a log in build-full/; ends with `N passed, N failed, N skipped` steps.
+# full.sh [STEP...]: what is too long for CI. Steps: werror clang levels hashes asan tsan tidy fuzz subproject
+# coverage (all without arguments). Each has a log in build-full/; ends with `N passed, N failed, N skipped` steps.
 # A new step is a function step_<name> and its name in the list below.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
@@ -76,12 +76,14 @@ step_tidy() {
   build clang clang++ -Dwerror=true -Dtests=enabled && run-clang-tidy -quiet -j "$jobs" -p "$logs/clang" "^$PWD/(src|kernels|tools)/.*"
 }
 
+step_fuzz() { scripts/fuzz.sh -s "${HANZO_FUZZ_SECONDS:-30}"; }
+
 step_subproject() {
   build subproject g++ -Ddefault_library=both -Dtests=disabled &&
     python3 tests/packaging/consumers.py --root . --build "$logs/subproject" --prefix /usr/local --compile-subproject
 }
 
-# Line coverage of the unit and conformance tests, by file, lowest first.
+# Line coverage of the unit and conformance tests: of everything by file, then of what reads input, which needs 95 %.
 step_coverage() {
   command -v llvm-cov >/dev/null && command -v clang++ >/dev/null || return 77
   build coverage clang++ -Dbuildtype=debug -Doptimization=1 -Dtests=enabled "-Dcpp_args=-fprofile-instr-generate -fcoverage-mapping" \
@@ -89,14 +91,18 @@ step_coverage() {
   LLVM_PROFILE_FILE="$logs/coverage/%p-%m.profraw" run_tests coverage unit conformance || return 1
   llvm-profdata merge -o "$logs/coverage/all.profdata" "$logs"/coverage/*.profraw &&
     llvm-cov report "$logs/coverage/tests/hanzo-tests" -instr-profile="$logs/coverage/all.profdata" \
-      -object "$logs/coverage/tests/conformance/hz-conformance" src include
+      -object "$logs/coverage/tests/conformance/hz-conformance" src include || return 1
+  llvm-cov export -summary-only -instr-profile="$logs/coverage/all.profdata" "$logs/coverage/tests/hanzo-tests" \
+    -object "$logs/coverage/tests/conformance/hz-conformance" src include >"$logs/coverage/all.json" &&
+    python3 scripts/input_coverage.py "$logs/coverage/all.json" --root . --least 95
 }
 
 # shellcheck disable=SC2086  # lists of words
-install_packages $build_packages $test_packages $full_packages
+install_packages $build_packages $test_packages $sanitizer_packages $full_packages
+install_packages libclang-rt-dev
 mkdir -p "$logs"
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(werror clang levels hashes asan tsan tidy subproject coverage)
+[ ${#steps[@]} -gt 0 ] || steps=(werror clang levels hashes asan tsan tidy fuzz subproject coverage)
 passed=0 failed=0 skipped=0
 for step in "${steps[@]}"; do
   declare -F "step_$step" >/dev/null || fail "there is no step '$step'"

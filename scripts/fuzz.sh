@@ -1,22 +1,23 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# fuzz.sh [-s SECONDS] [-b BUILD] [TARGET...]: builds the fuzz targets with clang, ASan and UBSan, runs each over its corpus
-# and then SECONDS (default 60) more. Findings are kept in BUILD/findings and fail the run; a last line per target:
+# fuzz.sh [-n] [-s SECONDS] [-b BUILD] [TARGET...]: builds the fuzz targets (-n: they are built) with clang, ASan and UBSan,
+# runs each over its corpus and then SECONDS (default 60) more. Findings are kept in BUILD/findings and fail the run; a last line per target:
 # `fuzz TARGET: N runs, N new inputs, N findings`. For hours: fuzz.sh -s 3600.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/common.sh
-seconds=60 build=build-san
-while getopts s:b: flag; do
-  case $flag in s) seconds=$OPTARG ;; b) build=$OPTARG ;; *) exit 2 ;; esac
+seconds=60 build=build-san ready=no
+while getopts ns:b: flag; do
+  case $flag in n) ready=yes ;; s) seconds=$OPTARG ;; b) build=$OPTARG ;; *) exit 2 ;; esac
 done
 shift $((OPTIND - 1))
-command -v clang++ >/dev/null || { say "fuzzing needs clang++"; exit 77; }
-[ -f "$build/build.ninja" ] || CXX=clang++ meson setup "$build" -Dbuildtype=plain -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false \
-  -Dfuzz=enabled -Dtests=enabled -Dbench=disabled >&2
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(grep -v '^#' tests/fuzz/targets.list)
-ninja -C "$build" "${targets[@]/#/tests/fuzz/fuzz-}" >&2
+if [ $ready = no ]; then
+  sanitizers_work || { echo "skipped: fuzzing needs clang++ and its runtime"; exit 77; }
+  configure_sanitized "$build"
+  ninja -C "$build" "${targets[@]/#/tests/fuzz/fuzz-}" >&2
+fi
 failed=0
 for target in "${targets[@]}"; do
   found=$build/findings/$target grown=$build/corpus/$target log=$build/fuzz-$target.log

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs hz-conformance on the reference data of HANZO_CONFORMANCE and on the project's own small set, there with the
-reference backend too, and sums up."""
+reference backend too, and sums up. check.py RUNNER [OWN_SET]"""
 import os
 import pathlib
 import re
 import subprocess
 import sys
 
-runner, own = sys.argv[1:3]
+runner, own = sys.argv[1], sys.argv[2:]
 total = [0, 0, 0]
-runs = [("HANZO_CONFORMANCE", os.environ.get("HANZO_CONFORMANCE"), []), ("tests/data", own, []),
-        ("tests/data on the reference backend", own, ["--only", "arch", "--device", "reference"])]
+runs = [("HANZO_CONFORMANCE", os.environ.get("HANZO_CONFORMANCE"), [])]
+if own:
+    runs += [("tests/data", own[0], []), ("tests/data on the reference backend", own[0], ["--only", "arch", "--device", "reference"])]
 for name, folder, options in runs:
     if not folder or not pathlib.Path(folder).is_dir():
         print(f"skipped: {name}: no such folder")

@@ -9,7 +9,7 @@ namespace hz::conformance {
 
 struct Limits {
   int seconds = 5;
-  std::uint64_t address_space = std::uint64_t{1} << 30;  // bytes; not applied under sanitizers, which map terabytes
+  std::uint64_t address_space = std::uint64_t{1} << 30;  // bytes; of resident memory under sanitizers, which map terabytes
 };
 
 struct Outcome {

@@ -34,6 +34,22 @@ SCHEMAS = [
     {"type": "number", "exclusiveMinimum": -1.5, "multipleOf": 1},
     {"allOf": [{"type": "object"}, {"required": ["x"]}], "properties": {"x": {"type": "string", "format": "date"}}},
 ]
+# Format, then a file of data: a line a row.
+CALL = {"role": "assistant", "content": None, "tool_calls": [{"type": "function", "function": {"name": "f", "arguments": "{\"x\": [1, 2]}"}}]}
+ROWS = [
+    (0, [{"text": "hello world"}, {"text": "it's \u00e9\u4e2d"}]),
+    (0, [{"messages": [{"role": "system", "content": "be"}, {"role": "user", "content": "hi"}, {"role": "assistant", "content": "yo", "weight": 0},
+                       {"role": "user", "content": "go"}, CALL, {"role": "tool", "content": "7"}, {"role": "assistant", "content": "7"}],
+          "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"x": {"type": "array"}}}}}]}]),
+    (0, [{"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}, {"role": "assistant", "content": "b", "train": True}], "tools": "[]"}]),
+    (0, [{"prompt": "2 + 2 =", "completion": " 4"}, {"prompt": [{"role": "user", "content": "q"}], "completion": [{"role": "assistant", "content": "a"}]}]),
+    (0, [{"instruction": "add", "input": "2 2", "output": "4"}, {"instruction": "say", "input": None, "output": "yes"}]),
+    (0, [{"conversations": [{"from": "human", "value": "hi"}, {"from": "gpt", "value": "yo"}], "tools": None}]),
+    (32, [{"input_ids": [4, 5, 6, 7], "labels": [-100, 5, 6, 7]}, {"input_ids": [9, 10]}]),
+    (8, [{"text": "a long row that is cut after a dozen tokens, and said so"}, {"text": ""}]),
+    (0, [{"messages": [{"role": "user", "content": [{"type": 1, "text": "a"}]}, {"role": "assistant", "content": "b"}]}, {"text": "good"}]),
+    (64, [{"text": "x" * 200}, {"text": "short"}]),
+]
 TEXTS = ["hello world", "it's 3333+777 \u00e9\u0301 \u4e2d\u6587 \U0001f468\u200d\U0001f469", "aaaaaaaaaaaaaaaa\n\n\n   \t\r\n", "<|im_start|>user</s>"]
 
 
@@ -55,7 +71,12 @@ def main():
             write("tokenizer", f"text-{kind}-{i}", bytes([kind]) + text.encode())
     for file in sorted((CORPUS.parent.parent / "data" / "tokenizers").glob("*.json")):
         write("tokenizer", f"json-{file.stem}", b"\xff" + file.read_bytes() + b"\0" + TEXTS[1].encode())
-    for target in ("gguf", "safetensors"):
+    for i, (choice, rows) in enumerate(ROWS):
+        write("jsonl", f"lines-{i}", bytes([choice]) + "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
+        write("jsonl", f"array-{i}", bytes([choice]) + json.dumps(rows, indent=1).encode())
+    write("jsonl", "plain", b"\7one line\n\nand another\r\n")
+    write("jsonl", "marked", b"\0\xef\xbb\xbf" + json.dumps({"text": "after a mark"}).encode())
+    for target in ("adapter", "gguf", "imatrix", "safetensors"):
         (CORPUS / target).mkdir(parents=True, exist_ok=True)
     subprocess.run([sys.argv[1], CORPUS], check=True)
 

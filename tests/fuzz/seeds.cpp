@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // fuzz-seeds FOLDER: writes the seeds that are files of ours (models, safetensors); the texts are kept as they are.
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 
 #include "hanzo/io/safetensors.hpp"
-#include "tests/model/tiny_model.hpp"
+#include "hanzo/model/adapter.hpp"
+#include "hanzo/model/importance.hpp"
+#include "tests/fuzz/tiny_base.hpp"
+#include "tests/temp_dir.hpp"
 #include "tests/text/synthetic.hpp"
 
 using namespace hz;
@@ -57,6 +62,54 @@ void tensors(const std::filesystem::path& folder) {
   io::SafeTensorsWriter().write(folder / "none.safetensors");
 }
 
+std::string bytes_of(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+void put(const std::filesystem::path& file, const std::string& bytes) { std::ofstream(file, std::ios::binary) << bytes; }
+
+// As tests/fuzz/adapter.cpp takes them.
+void adapters(const std::filesystem::path& folder) {
+  const TempDir dir;
+  fuzz::tiny_base().write(dir.path() / "base.gguf");
+  const Model base = Model::load(dir.path() / "base.gguf", {.threads = 1, .context = 16});
+  const std::pair<const char*, nn::LoraOptions> kinds[] = {{"lora", {.rank = 2, .alpha = 4, .targets = "attn_q,ffn_down"}},
+                                                           {"rslora", {.rank = 1, .alpha = 1, .targets = "attn_k,output", .method = nn::AdapterMethod::rslora}},
+                                                           {"dora", {.rank = 2, .alpha = 4, .targets = "attn_v", .method = nn::AdapterMethod::dora}},
+                                                           {"patterns", {.rank = 2, .alpha = 4, .targets = "attn_q,attn_v", .rank_pattern = {{"attn_v", 1}}, .alpha_pattern = {{"attn_v", 2}}}}};
+  for (const auto& [name, options] : kinds) {
+    const Adapter a = Adapter::create(base, options, Seed{1});
+    a.save(dir.path() / name);
+    put(folder / (std::string("folder-") + name), "\1" + bytes_of(dir.path() / name / "adapter_config.json") + '\0' + bytes_of(dir.path() / name / "adapter_model.safetensors"));
+  }
+  io::GgufWriter w;
+  for (const auto& [key, value] : {std::pair{"general.type", "adapter"}, {"adapter.type", "lora"}, {"general.architecture", "llama"}}) set_string(w.metadata(), key, value);
+  w.metadata().set("adapter.lora.alpha", {4.0f});
+  w.add("blk.0.attn_q.weight.lora_a", Tensor::zeros({2, 32}));
+  w.add("blk.0.attn_q.weight.lora_b", Tensor::zeros({32, 2}, DType::f16));
+  w.write(dir.path() / "lora.gguf");
+  put(folder / "gguf", '\0' + bytes_of(dir.path() / "lora.gguf"));
+}
+
+void importance(const std::filesystem::path& folder) {
+  model::Importance m;
+  m.entries()["blk.0.attn_q.weight"] = {1, 4, {2, 4, 6, 8}, {2}};
+  m.entries()["blk.0.ffn_up_exps.weight"] = {2, 3, {1, 2, 3, 0, 0, 0}, {1, 0}};
+  m.datasets = {"a.txt"};
+  m.chunk_count = 7;
+  m.chunk_size = 512;
+  m.write(folder / "two.gguf");
+  std::string dat;  // the older form
+  const auto number = [&dat](auto v) { dat.append(reinterpret_cast<const char*>(&v), sizeof v); };
+  number(std::int32_t{1});
+  number(std::int32_t{6});
+  dat += "blk.0q";
+  for (const std::int32_t n : {5, 4}) number(n);
+  for (const float v : {5.0f, 10.0f, 15.0f, 20.0f}) number(v);
+  for (const std::int32_t n : {5, 5}) number(n);
+  put(folder / "older.dat", dat + "a.txt");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -65,7 +118,9 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::filesystem::path folder = argv[1];
-  for (const char* name : {"gguf", "safetensors"}) std::filesystem::create_directories(folder / name);
+  for (const char* name : {"adapter", "gguf", "imatrix", "safetensors"}) std::filesystem::create_directories(folder / name);
   models(folder / "gguf");
   tensors(folder / "safetensors");
+  adapters(folder / "adapter");
+  importance(folder / "imatrix");
 }

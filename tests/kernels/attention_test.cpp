@@ -75,7 +75,7 @@ TEST_CASE("attention agrees with double precision for every cache kind and featu
   }
 }
 
-TEST_CASE("attention has the same bits for any chunking, threads and instruction set", "[kernels]") {
+TEST_CASE("attention has the same bits for any chunking, threads and instruction set", "[kernels][slow]") {
   for (const Setup& s : setups()) {
     const Tensor want = attend(*make_backend("cpu", {.threads = 1, .isa = "scalar"}), s, 150, 150);
     for (const auto* isa : runnable_isas())

@@ -45,7 +45,7 @@ std::vector<float> inputs(Unary kind) {
 
 }  // namespace
 
-TEST_CASE("elementary functions stay within a few units of the last place", "[kernels]") {
+TEST_CASE("elementary functions stay within a few units of the last place", "[kernels][slow]") {
   const auto isas = runnable_isas();
   for (const auto kind : {Unary::silu, Unary::gelu_tanh, Unary::gelu_erf, Unary::gelu_quick, Unary::tanh, Unary::sigmoid, Unary::exp, Unary::log, Unary::relu, Unary::relu2, Unary::neg}) {
     const std::vector<float> x = inputs(kind);

@@ -59,7 +59,7 @@ float rule(const QTensor& w, std::int64_t row, const QAct& q, std::int64_t token
 
 }  // namespace
 
-TEST_CASE("integer products equal the rule of the contract bit for bit in every format and instruction set", "[kernels]") {
+TEST_CASE("integer products equal the rule of the contract bit for bit in every format and instruction set", "[kernels][slow]") {
   for (const auto* isa : runnable_isas())
     for (const quant::FormatInfo& f : quant::formats()) {
       if (f.floating) continue;
@@ -88,7 +88,7 @@ TEST_CASE("integer products equal the rule of the contract bit for bit in every 
     }
 }
 
-TEST_CASE("float products are one fma chain over ascending k in every format and instruction set", "[kernels]") {
+TEST_CASE("float products are one fma chain over ascending k in every format and instruction set", "[kernels][slow]") {
   for (const auto* isa : runnable_isas())
     for (const quant::FormatInfo& f : quant::formats()) {
       const std::int64_t cols = f.floating ? 75 : f.block_elems;

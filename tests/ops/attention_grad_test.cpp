@@ -77,7 +77,7 @@ const Case kCases[] = {
 
 }  // namespace
 
-TEST_CASE("attention's gradients equal differences, and those of the reference on every set", "[ops][gradients]") {
+TEST_CASE("attention's gradients equal differences, and those of the reference on every set", "[ops][gradients][slow]") {
   for (const Case& c : kCases) {
     const Setup s(c);
     const auto reference = make_backend("reference");

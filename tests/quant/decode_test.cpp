@@ -86,7 +86,7 @@ TEST_CASE("a decoded weight is (dw * s) * code + minimum, each step rounded to f
   });
 }
 
-TEST_CASE("finite() is false exactly where a weight is NaN or infinite, or a scale forbidden") {
+TEST_CASE("finite() is false exactly where a weight is NaN or infinite, or a scale forbidden", "[slow]") {
   for_each_wtype([]<class W>(tag<W>, const char* name, int) {
     INFO(name);
     int good = 0, bad = 0, wrong = 0;

@@ -56,7 +56,7 @@ double error_bound() {
 
 }  // namespace
 
-TEST_CASE("what an encoder writes decodes to nearly what it read") {
+TEST_CASE("what an encoder writes decodes to nearly what it read", "[slow]") {
   for_each_encoder([]<class W>(tag<W>, const FormatInfo& format) {
     for (float sigma : {1.0f, 0.25f, 3.0f}) {
       const auto x = normal_row(4096, sigma);
@@ -95,7 +95,7 @@ TEST_CASE("a NaN or an infinity poisons its block and no other") {
   });
 }
 
-TEST_CASE("the whole range of floats is encoded to something defined") {
+TEST_CASE("the whole range of floats is encoded to something defined", "[slow]") {
   for_each_encoder([]<class W>(tag<W>, const FormatInfo& format) {
     for (int exponent = -149; exponent <= 127; ++exponent) {
       auto x = normal_row(256, 0.2f);

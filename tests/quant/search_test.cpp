@@ -57,7 +57,7 @@ double error(const Tensor& x, const Tensor& y, std::span<const float> w) {
 
 }  // namespace
 
-TEST_CASE("every instruction set encodes to the same bytes") {
+TEST_CASE("every instruction set encodes to the same bytes", "[slow]") {
   const auto x = weights(2048, 3), w = importance(2048);
   REQUIRE(search_table("base") != nullptr);
   int compared = 0;
@@ -96,7 +96,7 @@ TEST_CASE("quantize gives the same bytes on any number of threads") {
   CHECK_THROWS_AS(quantize(x, WType::q4_k, {.importance = std::span(w).first(100)}), Error);
 }
 
-TEST_CASE("importance lowers the weighted error, a thorough search lowers any") {
+TEST_CASE("importance lowers the weighted error, a thorough search lowers any", "[slow]") {
   const Tensor x = Tensor::from(weights(std::size_t{4} * 2048, 17), {4, 2048});
   const auto w = importance(2048);
   for (const Searched& s : kSearched) {
