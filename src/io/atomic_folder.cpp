@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hanzo/io/atomic_folder.hpp"
+#include "src/io/input_file.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -50,7 +51,7 @@ AtomicFolder::~AtomicFolder() {
 
 void AtomicFolder::commit() {
   sync(temporary_);
-  if (fs::exists(target_)) remove_folder(target_);
+  if (is_there(target_)) remove_folder(target_);
   rename_or_throw(temporary_, target_);
   temporary_.clear();
   sync(parent_of(target_));

@@ -9,6 +9,7 @@
 #include "hanzo/io/gguf_writer.hpp"
 #include "hanzo/io/map_guard.hpp"
 #include "src/io/gguf_layout.hpp"
+#include "src/io/input_file.hpp"
 #include "src/io/message.hpp"
 #include "src/io/split_name.hpp"
 #include "src/io/sys.hpp"
@@ -84,7 +85,7 @@ std::vector<std::filesystem::path> split_gguf(const std::filesystem::path& in, c
   std::vector<std::filesystem::path> paths;
   for (; name.number <= groups.size(); ++name.number) {
     paths.push_back(split_path(stem.parent_path(), name));
-    if (std::filesystem::exists(std::filesystem::symlink_status(paths.back())))
+    if (is_there(paths.back()))
       throw Error(ErrorKind::usage, "the part exists already and would be overwritten", shown(paths.back()), "choose another name, or remove the old parts");
   }
   Parts parts{paths};

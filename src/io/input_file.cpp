@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <limits>
+#include <system_error>
 
 #include "hanzo/core/checked.hpp"
 #include "src/io/mapped_range.hpp"
@@ -116,6 +117,16 @@ void InputFile::check_unchanged(const FileIdentity& before) const {
   if (st.st_size < 0 || identity_of(st) != before)
     throw Error(ErrorKind::bad_file, "the file was changed or replaced while it was being read", shown(path_),
                 "wait until it is written, then open it again");
+}
+
+bool is_there(const std::filesystem::path& path) noexcept {
+  std::error_code error;
+  return std::filesystem::exists(std::filesystem::symlink_status(path, error));
+}
+
+bool is_folder(const std::filesystem::path& path) noexcept {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
 }
 
 std::shared_ptr<Storage> anonymous_pages(std::uint64_t bytes, const std::filesystem::path& for_file) {

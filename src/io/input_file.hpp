@@ -49,6 +49,11 @@ class InputFile {
   FileIdentity identity_;
 };
 
+// std::filesystem throws an error of its own where a path cannot be looked at; here that counts as no, and whoever opens
+// the path says why.
+bool is_there(const std::filesystem::path& path) noexcept;    // a link counts even when its target is missing
+bool is_folder(const std::filesystem::path& path) noexcept;
+
 // Zeroed private pages of their own, given back on destruction; touched pages alone cost memory.
 std::shared_ptr<Storage> anonymous_pages(std::uint64_t bytes, const std::filesystem::path& for_file);
 

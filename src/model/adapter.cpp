@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adapters: creation, and the checks that loading shares.
 #include "hanzo/model/adapter.hpp"
+#include "src/io/input_file.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -166,7 +167,7 @@ Adapter Adapter::create(const Model& model, const nn::LoraOptions& options, Seed
 }
 
 Adapter Adapter::load(const std::filesystem::path& path, const Model& model, bool force) {
-  return std::filesystem::is_directory(path) ? model::load_peft(path, model, force) : model::load_gguf_lora(path, model);
+  return io::is_folder(path) ? model::load_peft(path, model, force) : model::load_gguf_lora(path, model);
 }
 
 const std::string& Adapter::name() const { return body_->name; }

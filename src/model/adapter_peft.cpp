@@ -25,7 +25,7 @@ constexpr std::string_view kPrefix = "base_model.model.";
 class Config {
  public:
   explicit Config(const std::filesystem::path& file) : where_(file.string()) {
-    if (!std::filesystem::exists(file)) throw Error(ErrorKind::io, "is not there", where_, "a PEFT folder has adapter_config.json and adapter_model.safetensors");
+    if (!io::is_there(file)) throw Error(ErrorKind::io, "is not there", where_, "a PEFT folder has adapter_config.json and adapter_model.safetensors");
     json_ = Json::parse(io::InputFile(file).text(kMostConfig), nullptr, false);
     if (!json_.is_object()) throw Error(ErrorKind::bad_file, "is no JSON object", where_);
   }
@@ -195,7 +195,7 @@ void Adapter::save(const std::filesystem::path& folder) const {
     io::write_file(to / "adapter_config.json", config_of(b).dump(2) + "\n");
   };
   const std::filesystem::path target = folder.filename().empty() ? folder.parent_path() : folder;
-  if (std::filesystem::exists(target)) return fill(target);  // what else is in it stays
+  if (io::is_there(target)) return fill(target);  // what else is in it stays
   io::AtomicFolder whole(target);
   fill(whole.path());
   whole.commit();

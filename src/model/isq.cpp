@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "hanzo/model/convert.hpp"
+#include "src/io/input_file.hpp"
 #include "src/io/sys.hpp"
 
 namespace hz::model {
@@ -38,7 +39,7 @@ QuantizedForLoad::QuantizedForLoad(const std::filesystem::path& model, const Loa
     o.importance = &importance;
     o.importance_name = options.isq_importance.filename().string();
   }
-  if (std::filesystem::is_directory(model)) {
+  if (io::is_folder(model)) {
     ConvertSummary converted;
     convert_and_quantize(model, file_, o, converted, options.progress);
   } else {

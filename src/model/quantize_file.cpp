@@ -8,6 +8,7 @@
 
 #include "hanzo/core/parallel.hpp"
 #include "hanzo/io/map_guard.hpp"
+#include "src/io/input_file.hpp"
 #include "src/io/split_name.hpp"
 #include "src/io/sys.hpp"
 
@@ -88,7 +89,7 @@ std::vector<fs::path> output_files(const io::Gguf& in, const fs::path& out, bool
   io::SplitName name{out.extension() == ".gguf" ? out.stem().string() : out.filename().string(), 1, static_cast<std::uint32_t>(in.files().size())};
   for (; name.number <= name.count; ++name.number) files.push_back(io::split_path(out.parent_path(), name));
   for (const fs::path& f : files)
-    if (fs::exists(fs::symlink_status(f)))
+    if (io::is_there(f))
       throw Error(ErrorKind::usage, "the part exists already and would be overwritten", f.string(), "choose another name, or remove the old parts");
   return files;
 }

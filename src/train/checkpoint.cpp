@@ -14,6 +14,7 @@
 #include "hanzo/io/atomic_folder.hpp"
 #include "hanzo/io/jsonl.hpp"
 #include "hanzo/io/safetensors.hpp"
+#include "src/io/input_file.hpp"
 #include "src/train/files.hpp"
 
 namespace hz::train {
@@ -107,7 +108,7 @@ void Checkpoints::save(const Checkpoint& checkpoint) const {
 }
 
 std::optional<Checkpoint> Checkpoints::latest() const {
-  if (fs::exists(folder_)) io::remove_unfinished(folder_);
+  if (io::is_there(folder_)) io::remove_unfinished(folder_);
   const auto all = all_in(folder_);
   if (all.empty()) return std::nullopt;
   const fs::path& folder = all[0].second;
@@ -119,7 +120,7 @@ std::optional<Checkpoint> Checkpoints::latest() const {
 }
 
 void Checkpoints::remove_all() const {
-  if (fs::exists(folder_)) io::remove_folder(folder_);
+  if (io::is_there(folder_)) io::remove_folder(folder_);
 }
 
 }  // namespace hz::train

@@ -24,7 +24,7 @@ Json content_of(const Json& message, const std::string& at) {
   if (!found->is_array()) bad_row(at + ".content is a " + std::string(found->type_name()) + ", not a string");
   std::string joined;
   for (const Json& part : *found) {
-    if (!part.is_object() || part.value("type", "") != "text" || !part.contains("text") || !part["text"].is_string())
+    if (!part.is_object() || !part.contains("type") || part["type"] != "text" || !part.contains("text") || !part["text"].is_string())
       bad_row(at + ".content holds a part that is no text");
     joined += part["text"].get<std::string>();
   }

@@ -11,6 +11,7 @@
 #include "hanzo/io/atomic_file.hpp"
 #include "hanzo/io/atomic_folder.hpp"
 #include "hanzo/io/jsonl.hpp"
+#include "src/io/input_file.hpp"
 #include "src/train/files.hpp"
 
 namespace hz::train {
@@ -20,7 +21,10 @@ namespace fs = std::filesystem;
 
 // Unfinished files count as nothing: a run may have been killed before it wrote anything.
 bool counts_as_empty(const fs::path& folder) {
-  for (const auto& entry : fs::directory_iterator(folder))
+  std::error_code error;
+  fs::directory_iterator entries(folder, error);
+  if (error) throw Error(ErrorKind::io, "cannot look into the folder: " + error.message(), folder.string());
+  for (const auto& entry : entries)
     if (!entry.path().filename().string().starts_with(io::kUnfinished)) return false;
   return true;
 }
@@ -45,12 +49,12 @@ RunFolder::RunFolder(fs::path folder, const Json& config, bool resume) : folder_
   if (!resume)
     throw Error(ErrorKind::usage, "the folder is not empty", folder_.string(),
                 "another folder with -o, or --resume to go on with the run in it");
-  if (!fs::exists(file))
+  if (!io::is_there(file))
     throw Error(ErrorKind::usage, "there is no run to resume: the folder has no run.json", folder_.string(),
                 "name the folder of a run with -o");
   try {
     run_ = io::parse_json(read_text(file));
-    if (!run_.is_object() || !run_.contains("config") || !run_.contains("finished"))
+    if (!run_.is_object() || !run_.contains("config") || !run_["config"].is_object() || !run_.contains("finished"))
       throw Error(ErrorKind::bad_file, "this is no run.json of ours");
   } catch (const Error& e) {
     throw Error(ErrorKind::bad_file, e.what(), file.string(), "start the run anew in another folder");

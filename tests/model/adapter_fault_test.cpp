@@ -120,6 +120,20 @@ TEST_CASE("an adapter's folder with something else than files in it is refused, 
   }
 }
 
+TEST_CASE("a path that cannot even be looked at is an error of ours to every reader", "[faults][adapter]") {
+  const Fixture f;
+  const fs::path loop = f.dir.path() / "loop", name = f.dir.path() / std::string(300, 'a');
+  fs::create_symlink(loop, loop);
+  for (const fs::path& path : {loop, name, name / "b"}) {
+    CHECK(error_of_call([&] { Adapter::load(path, f.model); }).kind() == ErrorKind::io);
+    CHECK(error_of_call([&] { model::Importance::read(path); }).kind() == ErrorKind::io);
+    CHECK(error_of_call([&] { text::Tokenizer::from_hf(path); }).kind() == ErrorKind::io);
+    CHECK(error_of_call([&] { Model::load(path); }).kind() == ErrorKind::io);
+    CHECK(error_of_call([&] { train::check_dataset(path); }).kind() == ErrorKind::io);
+    CHECK(error_of_call([&] { f.adapter.save(path); }).kind() == ErrorKind::io);
+  }
+}
+
 TEST_CASE("faults: importance matrices fail cleanly at every call and allocation", "[faults]") {
   const TempDir dir;
   model::Importance m;

@@ -77,6 +77,7 @@ TEST_CASE("messages that cannot be meant are named by their place", "[train][dat
   CHECK(refused(R"({"messages": [{"role": "user", "content": null}]})", "messages[0] has no content"));
   CHECK(refused(R"({"messages": [{"role": "user", "content": "q"}, {"role": "assitant", "content": "a"}]})", "did you mean assistant?"));
   CHECK(refused(R"({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]})", "no text"));
+  CHECK(refused(R"({"messages": [{"role": "user", "content": [{"type": 1, "text": "a"}]}]})", "no text"));
   CHECK(refused(R"({"messages": [{"role": "assistant", "content": "", "tool_calls": [{"id": 1}]}]})", "without a name"));
   CHECK(refused(R"({"messages": [{"role": "assistant", "content": "", "weight": 2}]})", "weight"));
   CHECK(refused(R"({"messages": [{"role": "user", "content": "q"}], "tools": 3})", "tools"));

@@ -28,7 +28,8 @@ std::string unknown_pre(const std::string& given) {
 
 // PATH or PATH=SCALE. A path that exists is taken whole, whatever signs it has.
 AdapterFile adapter_of(const std::string& given) {
-  if (std::filesystem::exists(given)) return {given, 1};
+  std::error_code error;  // a path that cannot be looked at is told of by whoever opens it
+  if (std::filesystem::exists(given, error)) return {given, 1};
   const std::size_t at = given.rfind('=');
   if (at == std::string::npos) return {given, 1};
   const std::string scale = given.substr(at + 1);

@@ -99,7 +99,8 @@ void check_utf8(std::string_view text, const std::string& source) {
 std::vector<std::int32_t> parse_ids(const std::string& text, const Console& console) {
   std::string list = text;
   const bool is_list = text.find_first_not_of("0123456789, \t\n") == std::string::npos;
-  if (!is_list && std::filesystem::exists(text)) list = read_text_file(text, console);
+  std::error_code error;  // what cannot be looked at is no file of ids
+  if (!is_list && std::filesystem::exists(text, error)) list = read_text_file(text, console);
   std::vector<std::int32_t> ids;
   const char *at = list.data(), *end = at + list.size();
   while (at < end) {

@@ -179,7 +179,7 @@ class Header {
 }  // namespace
 
 std::string read_text(const std::filesystem::path& file, bool needed) {
-  if (!needed && !std::filesystem::exists(file)) return {};
+  if (!needed && !io::is_there(file)) return {};
   return io::InputFile(file).text(kMaxBytes);
 }
 

@@ -8,6 +8,7 @@
 
 #include "hanzo/io/gguf_writer.hpp"
 #include "hanzo/io/map_guard.hpp"
+#include "src/io/input_file.hpp"
 #include "src/io/sys.hpp"
 #include "src/model/convert/config.hpp"
 #include "src/model/convert/source.hpp"
@@ -181,7 +182,7 @@ class Converter {
 }  // namespace
 
 ConvertSummary convert_folder(const std::filesystem::path& folder, const std::filesystem::path& out, const Progress& progress) {
-  if (!std::filesystem::is_directory(folder)) throw Error(ErrorKind::usage, "is no folder", folder.string(), "name the folder that holds config.json");
+  if (!io::is_folder(folder)) throw Error(ErrorKind::usage, "is no folder", folder.string(), "name the folder that holds config.json");
   try {
     return Converter(folder, progress).run(out);
   } catch (const nlohmann::json::exception& e) {

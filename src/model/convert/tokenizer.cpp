@@ -4,6 +4,7 @@
 
 #include "hanzo/core/error.hpp"
 #include "hanzo/text/tokenizer.hpp"
+#include "src/io/input_file.hpp"
 #include "src/model/convert/config.hpp"
 
 namespace hz::model::convert {
@@ -173,7 +174,7 @@ class Writer {
 }  // namespace
 
 std::string write_tokenizer(const std::filesystem::path& folder, std::int64_t rows, io::Metadata& out) {
-  if (!std::filesystem::exists(folder / "tokenizer.json")) {
+  if (!io::is_there(folder / "tokenizer.json")) {
     out.set("tokenizer.ggml.model", {std::string("none")});
     return {};
   }

@@ -24,8 +24,7 @@ using Body = Tokenizer::Body;
 constexpr std::uintmax_t kMaxFileBytes = 256U << 20;
 
 std::string read_text(const std::filesystem::path& file, bool needed) {
-  std::error_code ignored;
-  if (!needed && !std::filesystem::exists(file, ignored)) return {};
+  if (!needed && !io::is_there(file)) return {};
   return io::InputFile(file).text(kMaxFileBytes);
 }
 
@@ -122,7 +121,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::from_hf_json(std::string_view tokeni
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::from_hf(const std::filesystem::path& path) {
-  const bool folder = std::filesystem::is_directory(path);
+  const bool folder = io::is_folder(path);
   const std::filesystem::path file = folder ? path / "tokenizer.json" : path, beside = file.parent_path();
   return from_hf_json(read_text(file, true), read_text(beside / "tokenizer_config.json", false), read_text(beside / "generation_config.json", false), file.string());
 }
