@@ -12,8 +12,31 @@ install_packages $build_packages $test_packages
 if [ -z "${HANZO_MODELS:-}" ] && [ -d "$model_cache" ]; then
   export HANZO_MODELS=$model_cache
 fi
+run_tests() {
+  rm -f "$1/meson-logs/testlog.json"
+  meson test -C "$1" --no-rebuild --num-processes "${HANZO_TEST_JOBS:-$(nproc)}" "${@:2}" >&2 || true
+}
+
 HANZO_RECONFIGURE=1 configure build-test -Ddefault_library=both -Dtests=enabled
 ninja -C build-test >&2 || fail "the build failed"
-rm -f build-test/meson-logs/testlog.json
-meson test -C build-test --no-rebuild --num-processes "${HANZO_TEST_JOBS:-$(nproc)}" >&2 || true
-python3 scripts/test_summary.py build-test/meson-logs/testlog.json
+run_tests build-test
+
+# The same library under ASan and UBSan: unit tests, bad files, fuzz corpora and five seconds of fuzzing each. Without real
+# models, which would run the same code for minutes. HANZO_SANITIZED=no leaves it out, and says so.
+skipped=
+if [ "${HANZO_SANITIZED:-yes}" = no ]; then
+  skipped="HANZO_SANITIZED=no"
+else
+  # shellcheck disable=SC2086  # a list of words
+  install_packages $sanitizer_packages
+  install_packages libclang-rt-dev
+  sanitizers_work || skipped="no clang++ with its runtime"
+fi
+if [ -z "$skipped" ]; then
+  HANZO_RECONFIGURE=1 configure_sanitized build-san
+  ninja -C build-san sanitized-tests >&2 || fail "the sanitized build failed"
+  HANZO_MODELS='' run_tests build-san --suite sanitized
+  python3 scripts/test_summary.py build-test/meson-logs/testlog.json build-san/meson-logs/testlog.json
+else
+  python3 scripts/test_summary.py build-test/meson-logs/testlog.json --skip "the sanitized build and the fuzz targets: $skipped"
+fi

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums the test cases of a Meson test run; ends with `N passed, N failed`. Exit 1 when one failed or none ran.
+"""test_summary.py LOG... [--skip WHAT]: sums the test cases of Meson test runs; WHAT counts as one skipped case. Ends with
+`N passed, N failed`. Exit 1 when one failed or none ran.
 
 Each program ends its output with `N passed, N failed, N skipped`; one that says nothing of the kind, or that broke off,
 counts as one case."""
+import argparse
 import json
 import pathlib
 import re
@@ -24,20 +26,31 @@ def counts(test):
     return passed, failed, skipped
 
 
+def read(path):
+    """A run without a log failed before its first test: one failed case."""
+    if not path.exists():
+        return [{"name": "no test ran", "result": "FAIL", "duration": 0.0}]
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
 def main():
-    path = pathlib.Path(sys.argv[1])
-    tests = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    total = [0, 0, 0]
-    for test in tests:
+    args = argparse.ArgumentParser()
+    args.add_argument("logs", nargs="+", type=pathlib.Path)
+    args.add_argument("--skip", action="append", default=[])
+    args = args.parse_args()
+    total = [0, 0, len(args.skip)]
+    for what in args.skip:
+        print(f"skipped: {what}")
+    for folder, test in ((log.parent.parent.name, test) for log in args.logs for test in read(log)):
         some = counts(test)
         total = [a + b for a, b in zip(total, some)]
-        print(f"{test['name']}: {some[0]} passed, {some[1]} failed, {some[2]} skipped, {test['duration']:.1f} s")
+        print(f"{folder} {test['name']}: {some[0]} passed, {some[1]} failed, {some[2]} skipped, {test['duration']:.1f} s")
         output = (test.get("stdout") or "") + (test.get("stderr") or "")
         if some[1]:
             print(f"  ended with {test['result']}; its last lines:")
             print("\n".join("  | " + line for line in output.splitlines()[-SHOWN:]))
         else:
-            print("".join(f"  {line}\n" for line in re.findall(r"^skipped: .*$", output, re.M)), end="")
+            print("".join(f"  {line}\n" for line in re.findall(r"^(?:skipped:|fuzz) .*$", output, re.M)), end="")
     print(f"{total[2]} skipped")
     print(f"{total[0]} passed, {total[1]} failed")
     sys.exit(1 if total[1] or not total[0] else 0)
