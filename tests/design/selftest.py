@@ -50,6 +50,7 @@ FAULTS = [
     ("style.py", "no SPDX line", "src/nn/b.cpp", "int x;\n"),
     ("style.py", "no line of purpose", "src/nn/b.cpp", HEAD.splitlines()[0] + "\n#include <vector>\n"[1:]),
     ("style.py", "a file of 501 lines", "src/nn/b.cpp", HEAD + "\n" * 499),
+    ("style.py", "a line of 141 columns", "src/nn/b.cpp", HEAD + "//" + "x" * 139 + "\n"),
     ("style.py", "a library that prints", "src/nn/b.cpp", HEAD + "void f() { std::cerr << 1; }\n"),
     ("style.py", "a library that exits", "src/nn/b.cpp", HEAD + "void f() { exit(1); }\n"),
     ("style.py", "an assert", "src/nn/b.cpp", HEAD + "void f(int x) { assert(x > 0); }\n"),
