@@ -116,7 +116,9 @@ def llama_logits(args, text_file, folder, ids):
     width, at = 2 * ((vocab + 1) // 2) + 4, 20 + 4 * window * windows
     steps = np.frombuffer(raw, np.uint16, (len(raw) - at) // 2, at).reshape(-1, width)
     head = steps[:, :4].copy().view(np.float32)
-    return steps[:, 4:4 + vocab] * head[:, :1] + head[:, 1:2]
+    steps = steps[:, 4:4 + vocab]
+    # Step 0 is "16 below the likeliest, or less": llama-perplexity leaves such tokens out of its divergence, and so do we.
+    return np.where(steps == 0, -np.inf, steps * head[:, :1] + head[:, 1:2])
 
 
 def log_softmax(x):
@@ -126,14 +128,16 @@ def log_softmax(x):
 
 
 def compare(name, base, other):
-    """base, other: logits [rows, vocabulary]."""
+    """base, other: logits [rows, vocabulary]; the base's may be -inf."""
     n, kl, apart = min(len(base), len(other)), [], []
     for at in range(0, n, 64):
         p, q = log_softmax(base[at:at + 64]), log_softmax(other[at:at + 64])
-        kl.append((np.exp(p) * (p - q)).sum(axis=1))
-        apart.append(np.abs(base[at:at + 64].astype(np.float64) - other[at:at + 64]).mean())
+        there = np.isfinite(p)
+        kl.append(np.where(there, np.exp(p) * (np.where(there, p, 0) - q), 0).sum(axis=1))
+        apart.append(np.abs(np.where(there, base[at:at + 64].astype(np.float64) - other[at:at + 64], 0)).mean())
     top = np.mean(base[:n].argmax(axis=1) == other[:n].argmax(axis=1))
-    print(f"{name}: {n} positions, KL {np.concatenate(kl).mean():.6f}, same top token {100 * top:.2f} %, mean absolute logit difference {np.mean(apart):.6f}", flush=True)
+    print(f"{name}: {n} positions, KL {np.concatenate(kl).mean():.6f}, same top token {100 * top:.2f} %"
+          + (f", mean absolute logit difference {np.mean(apart):.6f}" if np.isfinite(base[:n]).all() else ""), flush=True)
 
 
 def main():
