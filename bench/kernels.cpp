@@ -36,7 +36,8 @@ void product(benchmark::State& state, WType type, std::int64_t rows, std::int64_
   backend->linear({&job, 1});
   for (auto _ : state) backend->linear({&job, 1});
   report(state, static_cast<double>(rows * cols * tokens));
-  state.counters["GB/s"] = benchmark::Counter(static_cast<double>(w.nbytes()) * static_cast<double>(state.iterations()) / 1e9, benchmark::Counter::kIsRate);
+  state.counters["GB/s"] =
+      benchmark::Counter(static_cast<double>(w.nbytes()) * static_cast<double>(state.iterations()) / 1e9, benchmark::Counter::kIsRate);
 }
 
 // dX [tokens, cols] = dY * W on the way back.
@@ -58,7 +59,8 @@ void attention(benchmark::State& state, KvKind kind, int heads, int kv_heads, in
   model::KvSequence kv(layout);
   const std::int64_t n = depth + tokens;
   kv.reserve(n);
-  const Tensor k = test::random_tensor({n, kv_heads * dim}, 1), v = test::random_tensor({n, kv_heads * dim}, 2), q = test::random_tensor({tokens, heads * dim}, 3);
+  const Tensor k = test::random_tensor({n, kv_heads * dim}, 1), v = test::random_tensor({n, kv_heads * dim}, 2),
+               q = test::random_tensor({tokens, heads * dim}, 3);
   const KvSegment all{0, n, 0, 0, kv.pages()}, last{0, tokens, depth, 0, kv.pages()};
   backend->kv_write({layout->layers[0], 0, {&all, 1}}, k, v);
   AttentionArgs args;
@@ -92,18 +94,23 @@ int main(int argc, char** argv) {
   for (const quant::FormatInfo& f : quant::formats()) {
     if (!f.weight) continue;
     for (const std::int64_t tokens : {512, 8, 1})
-      benchmark::RegisterBenchmark((std::string(f.name) + "/1536x768/" + std::to_string(tokens)).c_str(), product, f.type, std::int64_t{1536}, std::int64_t{768}, tokens, true);
-    benchmark::RegisterBenchmark((std::string(f.name) + "/1536x768/1/no-pack").c_str(), product, f.type, std::int64_t{1536}, std::int64_t{768}, std::int64_t{1}, false);
+      benchmark::RegisterBenchmark((std::string(f.name) + "/1536x768/" + std::to_string(tokens)).c_str(), product, f.type,
+                                   std::int64_t{1536}, std::int64_t{768}, tokens, true);
+    benchmark::RegisterBenchmark((std::string(f.name) + "/1536x768/1/no-pack").c_str(), product, f.type, std::int64_t{1536},
+                                 std::int64_t{768}, std::int64_t{1}, false);
   }
   for (const quant::FormatInfo& f : quant::formats())
     for (const bool pack : {true, false})
       if (f.weight)
-        benchmark::RegisterBenchmark(("input_grad/" + std::string(f.name) + (pack ? "" : "/no-pack")).c_str(), input_grad, f.type, std::int64_t{1536}, std::int64_t{768}, std::int64_t{512}, pack);
+        benchmark::RegisterBenchmark(("input_grad/" + std::string(f.name) + (pack ? "" : "/no-pack")).c_str(), input_grad, f.type,
+                                     std::int64_t{1536}, std::int64_t{768}, std::int64_t{512}, pack);
   const std::pair<KvKind, const char*> kinds[] = {{KvKind::f16, "f16"}, {KvKind::f32, "f32"}, {KvKind::q8_0, "q8_0"}};
   for (const auto& [kind, name] : kinds)
     for (const int dim : {64, 128}) {
-      benchmark::RegisterBenchmark(("attention/" + std::string(name) + "/dim" + std::to_string(dim) + "/causal512").c_str(), attention, kind, 9, 3, dim, std::int64_t{0}, std::int64_t{512});
-      benchmark::RegisterBenchmark(("attention/" + std::string(name) + "/dim" + std::to_string(dim) + "/depth4096").c_str(), attention, kind, 9, 3, dim, std::int64_t{4096}, std::int64_t{1});
+      benchmark::RegisterBenchmark(("attention/" + std::string(name) + "/dim" + std::to_string(dim) + "/causal512").c_str(), attention,
+                                   kind, 9, 3, dim, std::int64_t{0}, std::int64_t{512});
+      benchmark::RegisterBenchmark(("attention/" + std::string(name) + "/dim" + std::to_string(dim) + "/depth4096").c_str(), attention,
+                                   kind, 9, 3, dim, std::int64_t{4096}, std::int64_t{1});
     }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;

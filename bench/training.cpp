@@ -18,7 +18,9 @@ void run(const char* file, std::int64_t tokens, int steps, int threads, bool kee
   const auto adapter = hz::nn::attach_lora(model, {.rank = 16, .alpha = 32}, hz::Seed{7});
   hz::optim::AdamW optimizer(adapter.parameters(), {.lr = 2e-4});
   std::vector<std::int32_t> ids;
-  for (std::int64_t i = 0; i < tokens; ++i) ids.push_back(static_cast<std::int32_t>(hz::philox(1, 0, static_cast<std::uint64_t>(i))[0] % static_cast<std::uint64_t>(model.hparams().vocab)));
+  for (std::int64_t i = 0; i < tokens; ++i)
+    ids.push_back(
+        static_cast<std::int32_t>(hz::philox(1, 0, static_cast<std::uint64_t>(i))[0] % static_cast<std::uint64_t>(model.hparams().vocab)));
   std::vector<std::int32_t> targets(ids.begin() + 1, ids.end());
   targets.push_back(-100);
   for (int i = 0; i < steps; ++i) {
@@ -32,8 +34,9 @@ void run(const char* file, std::int64_t tokens, int steps, int threads, bool kee
     const double backward = now();
     optimizer.step(grads);
     const double end = now();
-    fmt::print("loss {:.4f}  {:7.1f} tokens/s  forward {:.3f} s  head {:.3f} s  backward {:.3f} s  step {:.3f} s  peak {} MB\n", loss.item(),
-               static_cast<double>(tokens) / (end - begin), forward - begin, head - forward, backward - head, end - backward, hz::train::peak_resident_bytes() / 1000000);
+    fmt::print("loss {:.4f}  {:7.1f} tokens/s  forward {:.3f} s  head {:.3f} s  backward {:.3f} s  step {:.3f} s  peak {} MB\n",
+               loss.item(), static_cast<double>(tokens) / (end - begin), forward - begin, head - forward, backward - head, end - backward,
+               hz::train::peak_resident_bytes() / 1000000);
   }
 }
 

@@ -193,12 +193,14 @@ Attempt attempt(const std::function<void()>& action) {
   return a;
 }
 
-std::int64_t with_each_allocation_failing(const std::function<void()>& action, const std::function<void(const Attempt&)>& after, bool persistent) {
+std::int64_t with_each_allocation_failing(const std::function<void()>& action, const std::function<void(const Attempt&)>& after,
+                                          bool persistent) {
   const SysFault no_fsync(Call::fsync, 0, 0);
   return each(action, after, [&](std::int64_t n) { return AllocationFault(n, persistent); });
 }
 
-std::int64_t with_each_call_failing(Call call, int error, const std::function<void()>& action, const std::function<void(const Attempt&)>& after) {
+std::int64_t with_each_call_failing(Call call, int error, const std::function<void()>& action,
+                                    const std::function<void(const Attempt&)>& after) {
   return each(action, after, [&](std::int64_t n) { return SysFault(call, n, error); });
 }
 

@@ -48,8 +48,10 @@ struct Attempt {
 Attempt attempt(const std::function<void()>& action);
 // Fails call 1, 2, ... of `action` until one attempt runs without meeting the fault, which must succeed; `after` runs
 // after every attempt. Returns the number of attempts that met the fault. Throws when the faults never end.
-std::int64_t with_each_allocation_failing(const std::function<void()>& action, const std::function<void(const Attempt&)>& after, bool persistent = false);
-std::int64_t with_each_call_failing(Call call, int error, const std::function<void()>& action, const std::function<void(const Attempt&)>& after);
+std::int64_t with_each_allocation_failing(const std::function<void()>& action, const std::function<void(const Attempt&)>& after,
+                                          bool persistent = false);
+std::int64_t with_each_call_failing(Call call, int error, const std::function<void()>& action,
+                                    const std::function<void(const Attempt&)>& after);
 
 // Open file descriptors of this process.
 std::size_t open_files();

@@ -29,7 +29,8 @@ std::uint64_t bytes_of(const std::string& text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
   const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
   const std::uint64_t factor = unit.empty() ? 1 : unit == "K" || unit == "k" ? 1000 : unit == "M" ? 1000000 : unit == "G" ? 1000000000 : 0;
-  if (error != std::errc() || factor == 0 || n == 0 || n > UINT64_MAX / factor) throw Error(ErrorKind::usage, fmt::format("'{}' is no size", text), "--max-size", "a number, with K, M or G");
+  if (error != std::errc() || factor == 0 || n == 0 || n > UINT64_MAX / factor)
+    throw Error(ErrorKind::usage, fmt::format("'{}' is no size", text), "--max-size", "a number, with K, M or G");
   return n * factor;
 }
 
@@ -38,14 +39,17 @@ std::uint64_t bytes_of(const std::string& text) {
 ImatrixArgs::ImatrixArgs(CLI::App& app) : model(app) {
   app.add_option("-f,--file", texts, "text to evaluate; may be repeated");
   app.add_option("-o,--output", out, "file to write")->required();
-  app.add_option("--window", window, "tokens of a window; each is evaluated from an empty context")->check(CLI::Range(std::int64_t{8}, std::int64_t{1} << 20))->capture_default_str();
+  app.add_option("--window", window, "tokens of a window; each is evaluated from an empty context")
+      ->check(CLI::Range(std::int64_t{8}, std::int64_t{1} << 20))
+      ->capture_default_str();
   app.add_option("--chunks", chunks, "windows of each text to evaluate; -1: all");
   app.add_option("--in-file", merge, "importance matrix of the same model to add; may be repeated, also without a text");
   app.add_flag("--json", json, "one JSON object on stdout");
 }
 
 int run_imatrix(ImatrixArgs args, Console& console) {
-  if (args.texts.empty() && args.merge.empty()) throw Error(ErrorKind::usage, "no text given", "", "name one with -f, or matrices to merge with --in-file");
+  if (args.texts.empty() && args.merge.empty())
+    throw Error(ErrorKind::usage, "no text given", "", "name one with -f, or matrices to merge with --in-file");
   model::Importance all;
   for (const std::string& name : args.merge) all.add(model::Importance::read(name));
   if (!args.texts.empty()) {
@@ -66,8 +70,15 @@ int run_imatrix(ImatrixArgs args, Console& console) {
   for (const auto& [name, e] : all.entries())
     for (const float c : e.counts) bare += c == 0;
   if (bare > 0) console.warn(fmt::format("{} experts were never chosen; a longer text would reach more", bare));
-  if (args.json) console.json({{"file", args.out}, {"tensors", all.entries().size()}, {"chunks", all.chunk_count}, {"chunk_size", all.chunk_size}, {"experts_without_data", bare}});
-  else console.print(fmt::format("{}: {} tensors from {} windows of {} tokens\n", args.out, all.entries().size(), all.chunk_count, all.chunk_size));
+  if (args.json)
+    console.json({{"file", args.out},
+                  {"tensors", all.entries().size()},
+                  {"chunks", all.chunk_count},
+                  {"chunk_size", all.chunk_size},
+                  {"experts_without_data", bare}});
+  else
+    console.print(
+        fmt::format("{}: {} tensors from {} windows of {} tokens\n", args.out, all.entries().size(), all.chunk_count, all.chunk_size));
   return kOk;
 }
 
@@ -94,8 +105,11 @@ int run_convert(const ConvertArgs& args, Console& console) {
   for (const std::string& name : s.ignored) console.detail(fmt::format("left out: {}", name));
   if (s.tokenizer.empty()) console.warn("the folder has no tokenizer.json: the model takes token ids only");
   const std::uint64_t bytes = std::filesystem::file_size(args.out);
-  if (args.json) console.json({{"file", args.out}, {"architecture", s.family}, {"tensors", s.tensors}, {"tokenizer", s.tokenizer}, {"bytes", bytes}});
-  else console.print(fmt::format("{}: {}, {} tensors, {}, tokenizer {}\n", args.out, s.family, s.tensors, bytes_text(static_cast<double>(bytes)), s.tokenizer.empty() ? "none" : s.tokenizer));
+  if (args.json)
+    console.json({{"file", args.out}, {"architecture", s.family}, {"tensors", s.tensors}, {"tokenizer", s.tokenizer}, {"bytes", bytes}});
+  else
+    console.print(fmt::format("{}: {}, {} tensors, {}, tokenizer {}\n", args.out, s.family, s.tensors,
+                              bytes_text(static_cast<double>(bytes)), s.tokenizer.empty() ? "none" : s.tokenizer));
   return kOk;
 }
 
@@ -118,7 +132,8 @@ SplitArgs::SplitArgs(CLI::App& app) {
   app.add_flag("--json", json, "one JSON object on stdout");
 }
 int run_split(const SplitArgs& args, Console& console) {
-  if (args.max_size.empty() && args.max_tensors == 0) throw Error(ErrorKind::usage, "no limit of a part given", "", "--max-size 2G or --max-tensors 100");
+  if (args.max_size.empty() && args.max_tensors == 0)
+    throw Error(ErrorKind::usage, "no limit of a part given", "", "--max-size 2G or --max-tensors 100");
   io::SplitOptions o{.max_tensors = args.max_tensors, .metadata_first = args.metadata_first};
   if (!args.max_size.empty()) o.max_bytes = bytes_of(args.max_size);
   json files = json::array();
@@ -153,12 +168,21 @@ int run_info(const InfoArgs& args, Console& console) {
   const auto arch = file.metadata().get_or<std::string>("general.architecture", "");
   if (args.json) {
     json list = json::array();
-    for (const auto& [name, s] : types) list.push_back({{"type", name}, {"tensors", s.tensors}, {"weights", s.weights}, {"bytes", s.bytes}, {"bits_per_weight", bits(s)}});
-    console.json({{"architecture", arch}, {"files", file.files().size()}, {"bytes", file.total_bytes()}, {"types", list}, {"weights", all.weights}, {"bits_per_weight", bits(all)}});
+    for (const auto& [name, s] : types)
+      list.push_back({{"type", name}, {"tensors", s.tensors}, {"weights", s.weights}, {"bytes", s.bytes}, {"bits_per_weight", bits(s)}});
+    console.json({{"architecture", arch},
+                  {"files", file.files().size()},
+                  {"bytes", file.total_bytes()},
+                  {"types", list},
+                  {"weights", all.weights},
+                  {"bits_per_weight", bits(all)}});
     return kOk;
   }
-  console.print(fmt::format("{}, {} in {} file{}\n", arch.empty() ? "no architecture" : printable(arch), bytes_text(static_cast<double>(file.total_bytes())), file.files().size(), file.files().size() == 1 ? "" : "s"));
-  for (const auto& [name, s] : types) console.print(fmt::format("  {:<8} {:>5} tensors {:>12} {:>6.2f} bits per weight\n", name, s.tensors, bytes_text(static_cast<double>(s.bytes)), bits(s)));
+  console.print(fmt::format("{}, {} in {} file{}\n", arch.empty() ? "no architecture" : printable(arch),
+                            bytes_text(static_cast<double>(file.total_bytes())), file.files().size(), file.files().size() == 1 ? "" : "s"));
+  for (const auto& [name, s] : types)
+    console.print(fmt::format("  {:<8} {:>5} tensors {:>12} {:>6.2f} bits per weight\n", name, s.tensors,
+                              bytes_text(static_cast<double>(s.bytes)), bits(s)));
   console.print(fmt::format("{} weights, {:.2f} bits per weight\n", all.weights, bits(all)));
   return kOk;
 }
@@ -169,7 +193,8 @@ int list_types(bool as_json, Console& console) {
   for (const model::Recipe& r : model::recipes()) {
     const quant::FormatInfo& f = quant::info(r.base);
     list.push_back({{"name", r.name}, {"base", f.name}, {"bits", f.bits()}, {"needs_importance", r.needs_importance}});
-    if (!as_json) console.print(fmt::format("{:<8} {:>6.2f}  {}{}\n", r.name, f.bits(), f.name, r.needs_importance ? ", needs --imatrix" : ""));
+    if (!as_json)
+      console.print(fmt::format("{:<8} {:>6.2f}  {}{}\n", r.name, f.bits(), f.name, r.needs_importance ? ", needs --imatrix" : ""));
   }
   if (as_json) console.json({{"types", list}});
   return kOk;

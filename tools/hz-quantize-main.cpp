@@ -18,7 +18,8 @@ std::string size(std::uint64_t bytes) { return bytes_text(static_cast<double>(by
 WType type_named(const std::string& name, const std::string& flag) {
   const auto type = quant::from_name(name);
   if (type && quant::info(*type).weight) return *type;
-  throw Error(ErrorKind::usage, fmt::format("'{}' is no weight type", name), flag, fmt::format("near names: {}; all: hz-quantize types", quant::near_names(name)));
+  throw Error(ErrorKind::usage, fmt::format("'{}' is no weight type", name), flag,
+              fmt::format("near names: {}; all: hz-quantize types", quant::near_names(name)));
 }
 
 void print_plan(const model::QuantizePlan& plan, bool as_json, Console& console) {
@@ -26,13 +27,23 @@ void print_plan(const model::QuantizePlan& plan, bool as_json, Console& console)
   if (as_json) {
     json tensors = json::array();
     for (const auto& t : plan.tensors)
-      tensors.push_back({{"name", t.from->name}, {"from", t.from->type_name()}, {"to", t.kept ? t.from->type_name() : name_of(t.type)}, {"fallback", !t.kept && t.type != t.wanted}, {"bytes", t.bytes}});
-    return console.json({{"tensors", tensors}, {"bytes_in", plan.bytes_in}, {"bytes_out", plan.bytes_out}, {"bits_per_weight", plan.bits()}, {"fallbacks", fallbacks.size()}});
+      tensors.push_back({{"name", t.from->name},
+                         {"from", t.from->type_name()},
+                         {"to", t.kept ? t.from->type_name() : name_of(t.type)},
+                         {"fallback", !t.kept && t.type != t.wanted},
+                         {"bytes", t.bytes}});
+    return console.json({{"tensors", tensors},
+                         {"bytes_in", plan.bytes_in},
+                         {"bytes_out", plan.bytes_out},
+                         {"bits_per_weight", plan.bits()},
+                         {"fallbacks", fallbacks.size()}});
   }
   for (const auto& t : plan.tensors)
-    console.print(fmt::format("{:<36} {:>8} -> {:<8} {:>12}{}\n", printable(t.from->name), t.from->type_name(), t.kept ? t.from->type_name() : name_of(t.type), size(t.bytes),
+    console.print(fmt::format("{:<36} {:>8} -> {:<8} {:>12}{}\n", printable(t.from->name), t.from->type_name(),
+                              t.kept ? t.from->type_name() : name_of(t.type), size(t.bytes),
                               !t.kept && t.type != t.wanted ? fmt::format("  in place of {}", name_of(t.wanted)) : ""));
-  console.print(fmt::format("{} of tensors become {}, {:.2f} bits per weight, {} fallbacks; nothing was written\n", size(plan.bytes_in), size(plan.bytes_out), plan.bits(), fallbacks.size()));
+  console.print(fmt::format("{} of tensors become {}, {:.2f} bits per weight, {} fallbacks; nothing was written\n", size(plan.bytes_in),
+                            size(plan.bytes_out), plan.bits(), fallbacks.size()));
 }
 
 }  // namespace
@@ -42,8 +53,11 @@ QuantizeArgs::QuantizeArgs(CLI::App& app) {
   app.add_option("OUT", out, "GGUF file to write");
   app.add_option("TYPE", type, "recipe or weight type, such as Q4_K_M (hz-quantize types lists them)");
   app.add_option("--imatrix", imatrix, "importance matrix (hz-quantize imatrix makes one)");
-  app.add_option("--tensor-type", tensor_types, "PATTERN=TYPE: the type of tensors whose name the regular expression finds; may be repeated, the first that fits wins")
-      ->expected(1)->take_all()->type_name("PATTERN=TYPE");
+  app.add_option("--tensor-type", tensor_types,
+                 "PATTERN=TYPE: the type of tensors whose name the regular expression finds; may be repeated, the first that fits wins")
+      ->expected(1)
+      ->take_all()
+      ->type_name("PATTERN=TYPE");
   app.add_option("--output-type", output_type, "type of output.weight");
   app.add_option("--embedding-type", embedding_type, "type of token_embd.weight");
   app.add_flag("--pure", pure, "one type for all matrices, without the mix of the recipe");
@@ -58,37 +72,60 @@ QuantizeArgs::QuantizeArgs(CLI::App& app) {
 
 const model::Recipe& recipe_named(const std::string& name) {
   if (const model::Recipe* r = model::find_recipe(name)) return *r;
-  throw Error(ErrorKind::usage, fmt::format("'{}' is no type", name), "", fmt::format("near names: {}; all: hz-quantize types", model::near_recipes(name)));
+  throw Error(ErrorKind::usage, fmt::format("'{}' is no type", name), "",
+              fmt::format("near names: {}; all: hz-quantize types", model::near_recipes(name)));
 }
 
 void print_summary(const model::QuantizeSummary& s, bool as_json, Console& console) {
   if (as_json) {
     json types = json::array(), files = json::array();
     for (const auto& t : s.types)
-      types.push_back({{"type", name_of(t.type)}, {"tensors", t.tensors}, {"weights", t.weights}, {"bytes", t.bytes}, {"mean_error", t.mean_error}, {"worst_error", t.worst_error}, {"worst_tensor", t.worst}});
+      types.push_back({{"type", name_of(t.type)},
+                       {"tensors", t.tensors},
+                       {"weights", t.weights},
+                       {"bytes", t.bytes},
+                       {"mean_error", t.mean_error},
+                       {"worst_error", t.worst_error},
+                       {"worst_tensor", t.worst}});
     for (const auto& f : s.files) files.push_back(f.string());
-    return console.json({{"files", files}, {"types", types}, {"bytes_in", s.bytes_in}, {"bytes_out", s.bytes_out}, {"bits_per_weight", 8.0 * static_cast<double>(s.bytes_out) / static_cast<double>(s.weights)},
-                         {"fallbacks", s.fallbacks}, {"without_importance", s.without_importance}, {"seconds", s.seconds}});
+    return console.json({{"files", files},
+                         {"types", types},
+                         {"bytes_in", s.bytes_in},
+                         {"bytes_out", s.bytes_out},
+                         {"bits_per_weight", 8.0 * static_cast<double>(s.bytes_out) / static_cast<double>(s.weights)},
+                         {"fallbacks", s.fallbacks},
+                         {"without_importance", s.without_importance},
+                         {"seconds", s.seconds}});
   }
-  console.print(fmt::format("{:<8} {:>7} {:>12} {:>6} {:>11} {:>11}  {}\n", "type", "tensors", "size", "bits", "mean error", "worst error", "worst tensor"));
+  console.print(fmt::format("{:<8} {:>7} {:>12} {:>6} {:>11} {:>11}  {}\n", "type", "tensors", "size", "bits", "mean error", "worst error",
+                            "worst tensor"));
   for (const auto& t : s.types) {
-    console.print(fmt::format("{:<8} {:>7} {:>12} {:>6.2f}", name_of(t.type), t.tensors, size(t.bytes), 8.0 * static_cast<double>(t.bytes) / static_cast<double>(t.weights)));
-    console.print(t.worst.empty() ? fmt::format(" {:>11} {:>11}  copied\n", "-", "-") : fmt::format(" {:>10.3f}% {:>10.3f}%  {}\n", 100 * t.mean_error, 100 * t.worst_error, printable(t.worst)));
+    console.print(fmt::format("{:<8} {:>7} {:>12} {:>6.2f}", name_of(t.type), t.tensors, size(t.bytes),
+                              8.0 * static_cast<double>(t.bytes) / static_cast<double>(t.weights)));
+    console.print(t.worst.empty()
+                      ? fmt::format(" {:>11} {:>11}  copied\n", "-", "-")
+                      : fmt::format(" {:>10.3f}% {:>10.3f}%  {}\n", 100 * t.mean_error, 100 * t.worst_error, printable(t.worst)));
   }
-  console.print(fmt::format("{} became {}, {:.2f} bits per weight, in {:.1f} s\n", size(s.bytes_in), size(s.bytes_out), 8.0 * static_cast<double>(s.bytes_out) / static_cast<double>(s.weights), s.seconds));
+  console.print(fmt::format("{} became {}, {:.2f} bits per weight, in {:.1f} s\n", size(s.bytes_in), size(s.bytes_out),
+                            8.0 * static_cast<double>(s.bytes_out) / static_cast<double>(s.weights), s.seconds));
 }
 
 int run_quantize(const QuantizeArgs& args, Console& console) {
   if (args.in.empty() || args.out.empty() || args.type.empty()) {
     const bool shifted = model::find_recipe(args.out) != nullptr && args.type.empty();
-    throw Error(ErrorKind::usage, shifted ? "the output file is missing" : args.in.empty() ? "no input given" : args.out.empty() ? "no output given" : "no type given", "",
-                "hz-quantize IN.gguf OUT.gguf Q4_K_M");
+    throw Error(ErrorKind::usage,
+                shifted            ? "the output file is missing"
+                : args.in.empty()  ? "no input given"
+                : args.out.empty() ? "no output given"
+                                   : "no type given",
+                "", "hz-quantize IN.gguf OUT.gguf Q4_K_M");
   }
   model::QuantizeFileOptions o;
   o.recipe = &recipe_named(args.type);
   for (const std::string& pair : args.tensor_types) {
     const std::size_t at = pair.rfind('=');
-    if (at == std::string::npos || at == 0) throw Error(ErrorKind::usage, fmt::format("'{}' is not PATTERN=TYPE", pair), "--tensor-type", "such as ffn_down=Q6_K");
+    if (at == std::string::npos || at == 0)
+      throw Error(ErrorKind::usage, fmt::format("'{}' is not PATTERN=TYPE", pair), "--tensor-type", "such as ffn_down=Q6_K");
     o.types.emplace_back(pair.substr(0, at), type_named(pair.substr(at + 1), "--tensor-type"));
   }
   if (!args.output_type.empty()) o.output_type = type_named(args.output_type, "--output-type");
@@ -112,9 +149,12 @@ int run_quantize(const QuantizeArgs& args, Console& console) {
   }
   const model::QuantizeSummary s = model::quantize_file(args.in, args.out, o, console.progress());
   if (s.fallbacks > 0)
-    console.warn(fmt::format("{} tensors have rows that their type's blocks do not divide and got a wider type; --dry-run names them, --strict refuses them", s.fallbacks));
+    console.warn(fmt::format(
+        "{} tensors have rows that their type's blocks do not divide and got a wider type; --dry-run names them, --strict refuses them",
+        s.fallbacks));
   if (!s.without_importance.empty())
-    console.warn(fmt::format("the importance matrix says nothing about {} tensors, the first is {}", s.without_importance.size(), printable(s.without_importance[0])));
+    console.warn(fmt::format("the importance matrix says nothing about {} tensors, the first is {}", s.without_importance.size(),
+                             printable(s.without_importance[0])));
   print_summary(s, args.json, console);
   return kOk;
 }

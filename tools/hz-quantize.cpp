@@ -27,7 +27,9 @@ int main(int argc, char** argv) {
     types->add_flag("--json", *types_json, "one JSON object on stdout");
     return [=, commands = app.get_subcommands({})](Console& console) -> int {
       for (const CLI::App* c : commands)
-        if (c->parsed() && !args->in.empty()) throw hz::Error(hz::ErrorKind::usage, fmt::format("'{}' is one argument too many", args->in), "", fmt::format("hz-quantize {} --help", c->get_name()));
+        if (c->parsed() && !args->in.empty())
+          throw hz::Error(hz::ErrorKind::usage, fmt::format("'{}' is one argument too many", args->in), "",
+                          fmt::format("hz-quantize {} --help", c->get_name()));
       if (imatrix->parsed()) return run_imatrix(*imatrix_args, console);
       if (convert->parsed()) return run_convert(*convert_args, console);
       if (merge->parsed()) return run_merge(*merge_args, console);

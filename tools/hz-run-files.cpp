@@ -60,7 +60,9 @@ void print_metadata(const io::Metadata& meta, Console& console) {
   console.print(fmt::format("metadata ({} keys)\n", meta.entries().size()));
   for (const auto& [key, value] : meta.entries()) {
     const io::Array* a = std::get_if<io::Array>(&value.data);
-    std::string text = a ? fmt::format("{}{}", dump(array_json(*a, kShown)), length(*a) > kShown ? fmt::format(" and {} more", length(*a) - kShown) : "") : dump(scalar_json(value));
+    std::string text =
+        a ? fmt::format("{}{}", dump(array_json(*a, kShown)), length(*a) > kShown ? fmt::format(" and {} more", length(*a) - kShown) : "")
+          : dump(scalar_json(value));
     if (key == "tokenizer.chat_template" && a == nullptr) text = fmt::format("{} bytes, printed below", meta.get<std::string>(key)->size());
     console.print(fmt::format("  {} {} = {}\n", printable(key), io::name_of(value.type()), text));
   }
@@ -76,7 +78,8 @@ void print_tensors(const io::Gguf& file, Console& console) {
   Sum all;
   console.print(fmt::format("tensors ({})\n", file.tensors().size()));
   for (const io::GgufTensor& t : file.tensors()) {
-    console.print(fmt::format("  {:<32} {:<8} {:>20} {:>12}\n", printable(t.name), name_of(t.type), to_string(t.shape), bytes_text(static_cast<double>(t.nbytes))));
+    console.print(fmt::format("  {:<32} {:<8} {:>20} {:>12}\n", printable(t.name), name_of(t.type), to_string(t.shape),
+                              bytes_text(static_cast<double>(t.nbytes))));
     for (Sum* s : {&sums[name_of(t.type)], &all}) {
       ++s->tensors;
       s->bytes += t.nbytes;
@@ -84,7 +87,8 @@ void print_tensors(const io::Gguf& file, Console& console) {
     }
   }
   console.print("types\n");
-  for (const auto& [name, s] : sums) console.print(fmt::format("  {:<8} {:>5} tensors {:>12}\n", name, s.tensors, bytes_text(static_cast<double>(s.bytes))));
+  for (const auto& [name, s] : sums)
+    console.print(fmt::format("  {:<8} {:>5} tensors {:>12}\n", name, s.tensors, bytes_text(static_cast<double>(s.bytes))));
   console.print(fmt::format("total {} weights, {}, {:.2f} bits per weight\n", all.weights, bytes_text(static_cast<double>(all.bytes)),
                             all.weights > 0 ? 8.0 * static_cast<double>(all.bytes) / static_cast<double>(all.weights) : 0.0));
 }
@@ -120,17 +124,25 @@ int print_info(const std::string& name, bool as_json, Console& console) {
   if (as_json) {
     json tensors = json::array();
     for (const io::GgufTensor& t : file.tensors())
-      tensors.push_back({{"name", t.name}, {"type", name_of(t.type)}, {"shape", std::vector<std::int64_t>(t.shape.begin(), t.shape.end())}, {"bytes", t.nbytes}});
-    console.json({{"version", file.version()}, {"alignment", file.alignment()}, {"bytes", file.total_bytes()}, {"metadata", metadata_json(file.metadata())}, {"tensors", tensors}});
+      tensors.push_back({{"name", t.name},
+                         {"type", name_of(t.type)},
+                         {"shape", std::vector<std::int64_t>(t.shape.begin(), t.shape.end())},
+                         {"bytes", t.nbytes}});
+    console.json({{"version", file.version()},
+                  {"alignment", file.alignment()},
+                  {"bytes", file.total_bytes()},
+                  {"metadata", metadata_json(file.metadata())},
+                  {"tensors", tensors}});
     return 0;
   }
-  console.print(fmt::format("GGUF version {}, alignment {}, {} in {} file{}\n", file.version(), file.alignment(), bytes_text(static_cast<double>(file.total_bytes())), file.files().size(),
-                            file.files().size() == 1 ? "" : "s"));
+  console.print(fmt::format("GGUF version {}, alignment {}, {} in {} file{}\n", file.version(), file.alignment(),
+                            bytes_text(static_cast<double>(file.total_bytes())), file.files().size(), file.files().size() == 1 ? "" : "s"));
   print_metadata(file.metadata(), console);
   print_tensors(file, console);
   console.print(tokenizer_text(file.metadata()) + "\n");
   const io::Value* tmpl = file.metadata().find("tokenizer.chat_template");
-  if (tmpl != nullptr && tmpl->type() == io::ValueType::string) console.print(fmt::format("chat template\n{}\n", printable(*file.metadata().get<std::string>("tokenizer.chat_template"))));
+  if (tmpl != nullptr && tmpl->type() == io::ValueType::string)
+    console.print(fmt::format("chat template\n{}\n", printable(*file.metadata().get<std::string>("tokenizer.chat_template"))));
   else console.print("no chat template\n");
   console.flush();
   return 0;

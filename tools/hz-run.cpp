@@ -97,6 +97,8 @@ int main(int argc, char** argv) {
                     "  hz-run -m model.gguf                                  a conversation\n"
                     "  hz-run -m model.gguf --info                           what the file holds");
     auto args = std::make_shared<hz::tools::RunArgs>(app);
-    return [args](hz::tools::Console& console) { return args->list_devices ? hz::tools::list_all_devices(args->json, console) : hz::tools::run_model(*args, console); };
+    return [args](hz::tools::Console& console) {
+      return args->list_devices ? hz::tools::list_all_devices(args->json, console) : hz::tools::run_model(*args, console);
+    };
   });
 }

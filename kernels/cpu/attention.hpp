@@ -64,7 +64,8 @@ struct Visible {
 
 // R queries and one page; `ahead` asks for what is read next; each(r, m, l, o) takes the result of query r, where it sees any of the page.
 template <class Cache, int R, class F>
-HZ_FN void attend_page(const AttendArgs& a, int64_t page, const AttendQuery* q, const typename Cache::Query* query, const typename Cache::Page& view, bool ahead, F&& each) {
+HZ_FN void attend_page(const AttendArgs& a, int64_t page, const AttendQuery* q, const typename Cache::Query* query,
+                       const typename Cache::Page& view, bool ahead, F&& each) {
   const int64_t base = page * kPage;
   Visible sees[R];
   int most = 0, common_begin = 0, common_end = kPage;
@@ -121,7 +122,8 @@ HZ_FN void attend_range(const AttendArgs& a, const AttendQuery* q, int count, in
     int i = 0;
     const auto group = [&]<int R>() {
       for (; i + R <= count; i += R)
-        attend_page<Cache, R>(a, page, q + i, query + i, view, i == 0, [&](int r, float m, float l, const float* o) { each(page, i + r, m, l, o); });
+        attend_page<Cache, R>(a, page, q + i, query + i, view, i == 0,
+                              [&](int r, float m, float l, const float* o) { each(page, i + r, m, l, o); });
     };
     group.template operator()<kGroup>();
     if constexpr (kGroup > 3) group.template operator()<3>();

@@ -129,7 +129,8 @@ static void attend_grad(const AttendArgs& a, const AttendGradArgs& g) {
       for (int i = 0; i < n; ++i) {
         const AttendQuery& q = g.queries[t0 + i];
         const int64_t begin = q.first - base, end = q.last - base;
-        soften_grad(a, q, base, (int)(begin > 0 ? (begin < kPage ? begin : kPage) : 0), (int)(end < kPage ? (end > 0 ? end : 0) : kPage), w.tile.delta[i], w.s + i * kPage, w.dp + i * kPage);
+        soften_grad(a, q, base, (int)(begin > 0 ? (begin < kPage ? begin : kPage) : 0), (int)(end < kPage ? (end > 0 ? end : 0) : kPage),
+                    w.tile.delta[i], w.s + i * kPage, w.dp + i * kPage);
       }
       transpose(w.dp, kPage, n, kPage, w.ds_t, kPage);
       grad_tile(w.ds_t, kPage, w.page.k, hd, kPage, n, hd, g.dq + t0 * hd, hd, true);

@@ -71,7 +71,8 @@ struct FloatCache {
   }
 
   template <int R, int B>
-  HZ_FN void value_block(const typename Element::T* v, int64_t stride, const float (*p)[kPage], int begin, int end, float* const* o, bool carry, Ahead& ahead) {
+  HZ_FN void value_block(const typename Element::T* v, int64_t stride, const float (*p)[kPage], int begin, int end, float* const* o,
+                         bool carry, Ahead& ahead) {
     V acc[R][B];
     for (int r = 0; r < R; ++r)
       for (int j = 0; j < B; ++j) acc[r][j] = carry ? load(o[r] + j * kLanes) : set1(0.0f);
@@ -89,7 +90,8 @@ struct FloatCache {
   }
 
   template <int R>
-  HZ_FN void values(const AttendArgs& a, const Page&, const std::byte* page_v, const float (*p)[kPage], int begin, int end, float* const* o, bool carry, Ahead ahead) {
+  HZ_FN void values(const AttendArgs& a, const Page&, const std::byte* page_v, const float (*p)[kPage], int begin, int end, float* const* o,
+                    bool carry, Ahead ahead) {
     const int64_t stride = stride16(a.value_dim);
     const auto* v = (const typename Element::T*)page_v;
     float* out[R];
@@ -169,7 +171,8 @@ struct Q8Cache {
   }
 
   template <int R>
-  HZ_FN void values(const AttendArgs& a, const Page& page, const std::byte* page_v, const float (*p)[kPage], int begin, int end, float* const* o, bool carry, Ahead ahead) {
+  HZ_FN void values(const AttendArgs& a, const Page& page, const std::byte* page_v, const float (*p)[kPage], int begin, int end,
+                    float* const* o, bool carry, Ahead ahead) {
     const int64_t stride = stride16(a.value_dim);
     const auto* codes = (const int8_t*)page_v;
     constexpr int B = 32 / kLanes < kSumVecs ? 32 / kLanes : kSumVecs;  // divides a block of 32
@@ -214,7 +217,8 @@ HZ_FN bool q8_block(const float* x, uint16_t* d_out, int8_t* codes) {
   return ok;
 }
 
-static bool kv_write(KvKind kind, const float* k, const float* v, int head_dim, int value_dim, int slot, std::byte* page_k, std::byte* page_v) {
+static bool kv_write(KvKind kind, const float* k, const float* v, int head_dim, int value_dim, int slot, std::byte* page_k,
+                     std::byte* page_v) {
   const int64_t stride = stride16(value_dim);
   bool ok = true;
   if (kind == KvKind::f32) {
@@ -235,7 +239,8 @@ static bool kv_write(KvKind kind, const float* k, const float* v, int head_dim, 
     int8_t codes[32];
     for (int b = 0; b < head_dim / 32; ++b) {
       ok &= q8_block(k + 32 * b, ks + b * kPage + slot, codes);
-      for (int i = 0; i < 32; ++i) kc[((size_t)b * 8 + (size_t)i / 4) * kPage * 4 + (size_t)slot * 4 + (size_t)i % 4] = (uint8_t)(codes[i] + 128);
+      for (int i = 0; i < 32; ++i)
+        kc[((size_t)b * 8 + (size_t)i / 4) * kPage * 4 + (size_t)slot * 4 + (size_t)i % 4] = (uint8_t)(codes[i] + 128);
     }
     auto* vc = (int8_t*)page_v;
     auto* vs = (uint16_t*)(vc + stride * kPage);

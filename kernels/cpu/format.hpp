@@ -33,7 +33,8 @@ struct FormatKernels {
   // Float formats: one token against `panels` consecutive packed panels; y [panels * 16].
   void (*float_matvec)(const std::byte* first, std::size_t panel_bytes, int panels, std::int64_t k, const float* x, float* y);
   // Few tokens straight from GGUF bytes: y[t][row] for `count` rows.
-  void (*matvec_rows)(const std::byte* rows, std::size_t stride, std::int64_t count, std::int64_t k, const ActRow* x, int tokens, float* const* y);
+  void (*matvec_rows)(const std::byte* rows, std::size_t stride, std::int64_t count, std::int64_t k, const ActRow* x, int tokens,
+                      float* const* y);
 };
 
 }  // namespace hz::cpu

@@ -47,7 +47,8 @@ HZ_FN void grad_rows(const float* a, int64_t lda, const float* b, int64_t ldb, i
 }
 
 // out [m][ldo] of which n columns; a [k][lda], b [k][ldb]. carry: adds to what is there, else from +0.
-static void grad_tile(const float* a, int64_t lda, const float* b, int64_t ldb, int64_t k, int64_t m, int64_t n, float* out, int64_t ldo, bool carry) {
+static void grad_tile(const float* a, int64_t lda, const float* b, int64_t ldb, int64_t k, int64_t m, int64_t n, float* out, int64_t ldo,
+                      bool carry) {
   int64_t i = 0;
   for (; i + kGradRows <= m; i += kGradRows) grad_rows<kGradRows>(a + i, lda, b, ldb, k, n, out + i * ldo, ldo, carry);
   if constexpr (kGradRows > 4)

@@ -72,9 +72,12 @@ static void softcap_grad(const float* y, float cap, const float* dy, int64_t n, 
 }
 // y = f(gate) * up
 static void glu_grad(Unary kind, const float* gate, const float* up, const float* dy, int64_t n, float* dgate, float* dup) {
-  if (dup != nullptr) with_unary(kind, [&](auto f) { map_row(n, dup, [&](int64_t i, int m) { return mul(take(dy, i, m), f(take(gate, i, m))); }); });
+  if (dup != nullptr)
+    with_unary(kind, [&](auto f) { map_row(n, dup, [&](int64_t i, int m) { return mul(take(dy, i, m), f(take(gate, i, m))); }); });
   if (dgate != nullptr)
-    with_slope(kind, [&](auto f) { map_row(n, dgate, [&](int64_t i, int m) { return mul(mul(take(dy, i, m), take(up, i, m)), f(take(gate, i, m))); }); });
+    with_slope(kind, [&](auto f) {
+      map_row(n, dgate, [&](int64_t i, int m) { return mul(mul(take(dy, i, m), take(up, i, m)), f(take(gate, i, m))); });
+    });
 }
 // y = softmax(x): dx = y (dy - sum(y dy))
 static void softmax_grad(const float* y, const float* dy, int64_t n, float* dx) {

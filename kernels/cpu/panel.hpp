@@ -154,7 +154,9 @@ static void unpack(const std::byte* panel, int count, int64_t k, std::byte* rows
         if constexpr (L::kHighBits > 0) raw |= get_bits<L::kHighBits>(group + 64 * L::kLowBits, i % 32 / 4, r, i % 4) << L::kLowBits;
         raw ^= where.base[i];
         for (int q = 0; q < W::kBits; ++q)
-          if ((raw >> q) & 1) bytes[where.at[i * W::kBits + q] / 8] = (uint8_t)(bytes[where.at[i * W::kBits + q] / 8] | 1 << (where.at[i * W::kBits + q] % 8));
+          if ((raw >> q) & 1)
+            bytes[where.at[i * W::kBits + q] / 8] =
+                (uint8_t)(bytes[where.at[i * W::kBits + q] / 8] | 1 << (where.at[i * W::kBits + q] % 8));
       }
     }
 }

@@ -17,7 +17,8 @@ HZ_FN void panel_steps(D* dot, const uint8_t* group, int row, const int8_t* cons
 
 // One 32-group of kLanes rows for T tokens, by the rule of the contract.
 template <class W, int T>
-HZ_FN void panel_group(const LaneBytes<W>& head, int j, const uint8_t* group, int row, const ActRow* x, const int8_t* const* codes, int64_t k, V* sum) {
+HZ_FN void panel_group(const LaneBytes<W>& head, int j, const uint8_t* group, int row, const ActRow* x, const int8_t* const* codes,
+                       int64_t k, V* sum) {
   constexpr int top = W::kHigh - W::kLow;
   using D = Dot<top>;
   D a[T], b[T];
@@ -40,7 +41,8 @@ HZ_FN void panel_group(const LaneBytes<W>& head, int j, const uint8_t* group, in
   } else {
     const auto s = W::scales_of(head, j);
     for (int t = 0; t < T; ++t) {
-      const VI whole = W::kSub ? add_i(mul_i(a[t].finish(first[t]), s.s0.v), mul_i(b[t].finish(second[t]), s.s1.v)) : add_i(a[t].finish(first[t]), b[t].finish(second[t]));
+      const VI whole = W::kSub ? add_i(mul_i(a[t].finish(first[t]), s.s0.v), mul_i(b[t].finish(second[t]), s.s1.v))
+                               : add_i(a[t].finish(first[t]), b[t].finish(second[t]));
       const float dx = x[t].scales[k / 32];
       const int32_t* sums = x[t].sums + k / 16;
       sum[t] = fma(to_float(whole), mul(s.dw, set1(dx)), sum[t]);
@@ -119,7 +121,8 @@ static void expand_packed(const std::byte* panel, int64_t k0, int64_t k1, IntPan
       const LaneBytes<W> head{at, row};
 #pragma GCC unroll 8
       for (int j = 0; j < W::kElems / W::kStep; ++j) store_scales<W>(W::scales_of(head, j), p, k / W::kStep + j, row);
-      for (int g = 0; g < W::kElems / 32; ++g) expand_steps<W, 0>(at + L::kHeadBytes * 16 + g * L::kGroupBytes, row, p.codes + (k + 32 * g) * 16);
+      for (int g = 0; g < W::kElems / 32; ++g)
+        expand_steps<W, 0>(at + L::kHeadBytes * 16 + g * L::kGroupBytes, row, p.codes + (k + 32 * g) * 16);
     }
 }
 

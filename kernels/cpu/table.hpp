@@ -97,13 +97,15 @@ struct CpuKernels {
   void (*norm_weight_grad)(const float* x, const float* dy, std::int64_t n, float mean, float r, float* dw, float* db);
   void (*rope_grad)(bool adjacent, const float* dy, const float* cs, int head_dim, int rot, float* dx);
   // out[i][j] = fma(a[k][i], b[k][j], out[i][j]), k ascending
-  void (*grad_tile)(const float* a, std::int64_t lda, const float* b, std::int64_t ldb, std::int64_t k, std::int64_t m, std::int64_t n, float* out, std::int64_t ldo, bool carry);
+  void (*grad_tile)(const float* a, std::int64_t lda, const float* b, std::int64_t ldb, std::int64_t k, std::int64_t m, std::int64_t n,
+                    float* out, std::int64_t ldo, bool carry);
   void (*transpose)(const float* in, std::int64_t ldi, std::int64_t m, std::int64_t n, float* out, std::int64_t ldo);
   std::size_t attend_grad_bytes;
   void (*attend_grad)(const AttendArgs& args, const AttendGradArgs& grad);
 
   // K and V of one position into slot `slot` of a page; false when a value does not fit a half.
-  bool (*kv_write)(KvKind kind, const float* k, const float* v, int head_dim, int value_dim, int slot, std::byte* page_k, std::byte* page_v);
+  bool (*kv_write)(KvKind kind, const float* k, const float* v, int head_dim, int value_dim, int slot, std::byte* page_k,
+                   std::byte* page_v);
   void (*attend)(const AttendArgs& args, const AttendQuery* queries, int count);
   // In parts: pages [first, last), each by itself, into rows; then the rows of all pages merged (kernels/cpu/attention.hpp).
   void (*attend_pages)(const AttendArgs& args, const AttendQuery* queries, int count, std::int64_t first, std::int64_t last, float* rows);

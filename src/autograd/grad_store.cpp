@@ -15,14 +15,16 @@ Var::Var(const Tensor& value, std::string name) : name_(std::move(name)) {
   static std::atomic<std::uint64_t> next{1};
   if (!value.defined()) throw Error(ErrorKind::usage, "a variable needs a tensor");
   if (value.dtype() != DType::f32 && value.dtype() != DType::f16 && value.dtype() != DType::bf16)
-    throw Error(ErrorKind::usage, "a variable of " + std::string(name_of(value.dtype())) + " cannot be trained", "", "use F32, F16 or BF16");
+    throw Error(ErrorKind::usage, "a variable of " + std::string(name_of(value.dtype())) + " cannot be trained", "",
+                "use F32, F16 or BF16");
   value_ = value.with_grad_id(kLeafId | next.fetch_add(1, std::memory_order_relaxed));
 }
 
 void Var::assign(const Tensor& value) const {
   if (!(value.shape() == value_.shape()) || value.dtype() != value_.dtype())
-    throw Error(ErrorKind::usage, "[assign] " + (name_.empty() ? std::string("a variable") : name_) + " is " + std::string(hz::name_of(value_.dtype())) + " " +
-                                      to_string(value_.shape()) + ", got " + std::string(hz::name_of(value.dtype())) + " " + to_string(value.shape()));
+    throw Error(ErrorKind::usage, "[assign] " + (name_.empty() ? std::string("a variable") : name_) + " is " +
+                                      std::string(hz::name_of(value_.dtype())) + " " + to_string(value_.shape()) + ", got " +
+                                      std::string(hz::name_of(value.dtype())) + " " + to_string(value.shape()));
   const Tensor dense = value.contiguous() ? value : value.clone();
   if (dense.numel() > 0) std::memmove(value_.raw(), dense.raw(), dense.nbytes());
   touch();

@@ -23,7 +23,8 @@ std::uint64_t take_ids(std::size_t n) {
 
 const Tensor& Saved::get() const {
   if (tensor_.defined() && tensor_.version() != version_)
-    throw Error(ErrorKind::usage, "a tensor of " + to_string(tensor_.shape()) + " that the tape saved was changed in place before its gradient was taken", "",
+    throw Error(ErrorKind::usage,
+                "a tensor of " + to_string(tensor_.shape()) + " that the tape saved was changed in place before its gradient was taken", "",
                 "call backward before updating variables, or clone() the tensor");
   return tensor_;
 }
@@ -36,7 +37,9 @@ NoGrad::NoGrad() : former_(active_tape) { active_tape = nullptr; }
 NoGrad::~NoGrad() { active_tape = former_; }
 
 std::uint64_t Tape::record(Node node) {
-  if (used_) throw Error(ErrorKind::usage, "[" + std::string(node.op) + "] the tape was used for backward already", "", "make another Tape for the next step");
+  if (used_)
+    throw Error(ErrorKind::usage, "[" + std::string(node.op) + "] the tape was used for backward already", "",
+                "make another Tape for the next step");
   node.first_output = take_ids(node.shapes.size());
   const std::uint64_t id = node.first_output;
   if (keep_) nodes_.push_back(std::move(node));
@@ -44,7 +47,9 @@ std::uint64_t Tape::record(Node node) {
 }
 
 GradStore Tape::backward(const Tensor& loss) {
-  if (!loss.defined() || loss.numel() != 1) throw Error(ErrorKind::usage, "[backward] wants a loss of one element" + (loss.defined() ? ", got " + to_string(loss.shape()) : std::string()));
+  if (!loss.defined() || loss.numel() != 1)
+    throw Error(ErrorKind::usage,
+                "[backward] wants a loss of one element" + (loss.defined() ? ", got " + to_string(loss.shape()) : std::string()));
   Tensor one = Tensor::empty(loss.shape(), DType::f32, loss.device());
   one.data<float>()[0] = 1.0f;
   return backward({&loss, 1}, {&one, 1});
@@ -52,7 +57,9 @@ GradStore Tape::backward(const Tensor& loss) {
 
 GradStore Tape::backward(std::span<const Tensor> outputs, std::span<const Tensor> grads) {
   if (used_) throw Error(ErrorKind::usage, "[backward] the tape was used already", "", "make another Tape for the next step");
-  if (outputs.size() != grads.size()) throw Error(ErrorKind::usage, "[backward] " + std::to_string(outputs.size()) + " outputs with " + std::to_string(grads.size()) + " gradients");
+  if (outputs.size() != grads.size())
+    throw Error(ErrorKind::usage,
+                "[backward] " + std::to_string(outputs.size()) + " outputs with " + std::to_string(grads.size()) + " gradients");
   const IeeeMode mode;
   const NoGrad off;
   GradStore store;
@@ -63,7 +70,9 @@ GradStore Tape::backward(std::span<const Tensor> outputs, std::span<const Tensor
     any = true;
     store.add(id, grads[i].with_grad_id(0));
   }
-  if (!any) throw Error(ErrorKind::usage, "[backward] the loss does not depend on any variable of this tape", "", "compute it while the tape is in scope");
+  if (!any)
+    throw Error(ErrorKind::usage, "[backward] the loss does not depend on any variable of this tape", "",
+                "compute it while the tape is in scope");
   used_ = true;
   while (!nodes_.empty()) {
     const Node node = std::move(nodes_.back());  // what it saved is freed after its turn

@@ -41,7 +41,9 @@ void Backend::glu_grad(Unary, const Tensor&, const Tensor&, const Tensor&, Tenso
 void Backend::softmax_grad(const Tensor&, const Tensor&, Tensor&) { missing("softmax_grad"); }
 void Backend::norm_grad(const NormArgs&, const Tensor&, const Tensor&, Tensor*, Tensor*, Tensor*) { missing("norm_grad"); }
 void Backend::rope_grad(Rope, const Tensor&, std::span<const std::int32_t>, const Tensor&, int, Tensor&) { missing("rope_grad"); }
-void Backend::attention_grad(const AttentionArgs&, const Tensor&, int, const Tensor&, const Tensor&, const AttentionGrads&) { missing("attention_grad"); }
+void Backend::attention_grad(const AttentionArgs&, const Tensor&, int, const Tensor&, const Tensor&, const AttentionGrads&) {
+  missing("attention_grad");
+}
 void Backend::column_sum(const Tensor&, Tensor&) { missing("column_sum"); }
 void Backend::row_dot(const Tensor&, const Tensor&, Tensor&) { missing("row_dot"); }
 void Backend::linear_input_grad(std::span<const InputGradJob>, Tensor&) { missing("linear_input_grad"); }

@@ -51,11 +51,12 @@ std::uint64_t left_of_address_space() {
 
 std::uint64_t available_memory() {
   const std::uint64_t kilobytes = keyed("/proc/meminfo", "MemAvailable:");
-  return std::min({kilobytes == kUnknown ? kUnknown : kilobytes * 1024,
-                   left_in_group("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat", "inactive_file"),
-                   left_in_group("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-                                 "/sys/fs/cgroup/memory/memory.stat", "total_inactive_file"),
-                   left_of_address_space()});
+  return std::min(
+      {kilobytes == kUnknown ? kUnknown : kilobytes * 1024,
+       left_in_group("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat", "inactive_file"),
+       left_in_group("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+                     "/sys/fs/cgroup/memory/memory.stat", "total_inactive_file"),
+       left_of_address_space()});
 }
 
 }  // namespace hz

@@ -154,7 +154,8 @@ void Tensor::check_access(DType want) const {
 }
 
 void Tensor::check_contiguous() const {
-  if (!contiguous()) throw Error(ErrorKind::usage, "a strided view of " + to_string(shape_) + " was used where dense memory is needed: clone() it");
+  if (!contiguous())
+    throw Error(ErrorKind::usage, "a strided view of " + to_string(shape_) + " was used where dense memory is needed: clone() it");
 }
 
 }  // namespace hz

@@ -53,7 +53,9 @@ void radix_sort(std::vector<Candidate>& v, std::vector<Candidate>& scratch) {
     return (bits & 0x80000000u) != 0 ? bits : ~(bits | 0x80000000u);
   };
   std::vector<std::uint32_t> counts(kDigits * kBuckets, 0);
-  const auto slot = [&](std::uint32_t k, unsigned digit) -> std::uint32_t& { return counts[digit * kBuckets + ((k >> (digit * kBits)) & (kBuckets - 1))]; };
+  const auto slot = [&](std::uint32_t k, unsigned digit) -> std::uint32_t& {
+    return counts[digit * kBuckets + ((k >> (digit * kBits)) & (kBuckets - 1))];
+  };
   for (const Candidate& c : v)
     for (unsigned digit = 0; digit < kDigits; ++digit) ++slot(key(c.logit), digit);
   for (unsigned digit = 0; digit < kDigits; ++digit) {
@@ -74,8 +76,10 @@ float clamp_finite(float x) { return x > kLargest ? kLargest : x; }
 void Candidates::reset(std::span<const float> logits, std::int64_t position) {
   if (any_above_finite(logits)) {
     const auto bad = std::find_if(logits.begin(), logits.end(), [](float x) { return !(x <= kLargest); });
-    throw Error(ErrorKind::numeric, "the logit of token " + std::to_string(bad - logits.begin()) + " is " + (std::isnan(*bad) ? "NaN" : "+infinity"),
-                position >= 0 ? "position " + std::to_string(position) : "logprobs", "the model's weights or its input are damaged; nothing was sampled");
+    throw Error(ErrorKind::numeric,
+                "the logit of token " + std::to_string(bad - logits.begin()) + " is " + (std::isnan(*bad) ? "NaN" : "+infinity"),
+                position >= 0 ? "position " + std::to_string(position) : "logprobs",
+                "the model's weights or its input are damaged; nothing was sampled");
   }
   logits_ = logits;
   dense_ = true;

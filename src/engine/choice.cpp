@@ -19,8 +19,10 @@ std::size_t greatest(const std::vector<double>& v) { return static_cast<std::siz
 
 }  // namespace
 
-ChoiceScores score_choices(const Model& model, const text::Tokenizer& tokenizer, std::string_view text, std::span<const std::string> choices, std::stop_token stop) {
-  if (choices.size() < 2) throw Error(ErrorKind::usage, "[score_choices] " + std::to_string(choices.size()) + " choices", "", "give at least two");
+ChoiceScores score_choices(const Model& model, const text::Tokenizer& tokenizer, std::string_view text,
+                           std::span<const std::string> choices, std::stop_token stop) {
+  if (choices.size() < 2)
+    throw Error(ErrorKind::usage, "[score_choices] " + std::to_string(choices.size()) + " choices", "", "give at least two");
   const Ids alone = tokenizer.encode(text);
   std::vector<Ids> whole;
   std::size_t shared = alone.size();
@@ -29,7 +31,8 @@ ChoiceScores score_choices(const Model& model, const text::Tokenizer& tokenizer,
     whole.push_back(tokenizer.encode(std::string(text) + c));
     shared = std::min({shared, shared_prefix(alone, whole.back()), whole.back().size() - 1});
   }
-  if (shared == 0) throw Error(ErrorKind::usage, "[score_choices] the text gives no token to begin with", "", "give a text before the choices");
+  if (shared == 0)
+    throw Error(ErrorKind::usage, "[score_choices] the text gives no token to begin with", "", "give a text before the choices");
 
   // All but the last shared token fill one cache; that token begins each choice's own row.
   auto prefix = model.new_sequence();
@@ -39,7 +42,8 @@ ChoiceScores score_choices(const Model& model, const text::Tokenizer& tokenizer,
   }
   std::vector<model::KvSequence> branches(choices.size(), prefix);
   std::vector<SequenceChunk> chunks;
-  for (std::size_t i = 0; i < whole.size(); ++i) chunks.push_back({&branches[i], std::span(whole[i]).subspan(shared - 1, whole[i].size() - shared)});
+  for (std::size_t i = 0; i < whole.size(); ++i)
+    chunks.push_back({&branches[i], std::span(whole[i]).subspan(shared - 1, whole[i].size() - shared)});
   const Tensor logits = model.forward(chunks, LogitRows::all, stop);
 
   ChoiceScores s;

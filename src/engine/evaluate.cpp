@@ -18,12 +18,14 @@ std::size_t windows_of(std::span<const std::int32_t> ids, const EvaluateOptions&
   if (o.window < 4) throw Error(ErrorKind::usage, "a window of " + std::to_string(o.window) + " tokens is too small", "", "use at least 4");
   const auto count = ids.size() / static_cast<std::size_t>(o.window);
   if (count == 0)
-    throw Error(ErrorKind::usage, "the text has " + std::to_string(ids.size()) + " tokens, one window needs " + std::to_string(o.window), "", "give a longer text or a smaller -c");
+    throw Error(ErrorKind::usage, "the text has " + std::to_string(ids.size()) + " tokens, one window needs " + std::to_string(o.window),
+                "", "give a longer text or a smaller -c");
   return count;
 }
 
 // Calls row(position, logits) for each scored position of the window, ascending.
-void each_scored(const Model& model, std::span<const std::int32_t> window, const EvaluateOptions& o, const std::function<void(std::size_t, std::span<const float>)>& row) {
+void each_scored(const Model& model, std::span<const std::int32_t> window, const EvaluateOptions& o,
+                 const std::function<void(std::size_t, std::span<const float>)>& row) {
   auto kv = model.new_sequence();
   const std::size_t first = window.size() / 2;
   const auto step = static_cast<std::size_t>(std::max<std::int64_t>(1, o.ubatch));
@@ -119,13 +121,19 @@ void save_base_logits(const Model& base, std::span<const std::int32_t> ids, cons
   writer.write(file);
 }
 
-Agreement agreement_with(const std::filesystem::path& base, const Model& other, std::span<const std::int32_t> ids, const EvaluateOptions& o) {
+Agreement agreement_with(const std::filesystem::path& base, const Model& other, std::span<const std::int32_t> ids,
+                         const EvaluateOptions& o) {
   const io::Gguf file = io::Gguf::open(base);
-  const auto refuse = [&](const std::string& what) { return Error(ErrorKind::bad_file, what, base.string(), "save the base anew with the same text, window and vocabulary"); };
+  const auto refuse = [&](const std::string& what) {
+    return Error(ErrorKind::bad_file, what, base.string(), "save the base anew with the same text, window and vocabulary");
+  };
   if (file.metadata().get_or<std::string>("general.type", "") != kKind) throw refuse("this file holds no base logits");
-  if (file.metadata().require<std::string>("hanzo.text_sha256") != text_hash(ids, o)) throw refuse("the base logits are of another text or window");
+  if (file.metadata().require<std::string>("hanzo.text_sha256") != text_hash(ids, o))
+    throw refuse("the base logits are of another text or window");
   const Tensor saved = file.dense(kLogits);
-  if (saved.cols() != other.hparams().vocab) throw refuse("the base logits have a vocabulary of " + std::to_string(saved.cols()) + ", the model " + std::to_string(other.hparams().vocab));
+  if (saved.cols() != other.hparams().vocab)
+    throw refuse("the base logits have a vocabulary of " + std::to_string(saved.cols()) + ", the model " +
+                 std::to_string(other.hparams().vocab));
   Comparison c;
   const std::size_t count = windows_of(ids, o);
   for (std::size_t i = 0; i < count; ++i) {

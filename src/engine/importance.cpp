@@ -22,7 +22,8 @@ class Collector final : public nn::Observer {
       for (std::int64_t r = 0; r < x.rows(); ++r) add(x.data<float>() + r * x.cols(), begin, end, s.squares.data());
     });
   }
-  void see_experts(const std::string& weight, std::int64_t count, const Tensor& x, std::span<const std::int32_t> x_rows, std::span<const std::int32_t> experts) override {
+  void see_experts(const std::string& weight, std::int64_t count, const Tensor& x, std::span<const std::int32_t> x_rows,
+                   std::span<const std::int32_t> experts) override {
     Sums& s = sums_of(weight, count, x.cols());
     for (const std::int32_t e : experts) s.counts[static_cast<std::size_t>(e)] += 1;
     parallel_for(threads_, x.cols(), 256, [&](std::int64_t begin, std::int64_t end) {
@@ -69,7 +70,8 @@ model::Importance collect_importance(const Model& model, std::span<const std::in
   std::size_t count = ids.size() / window;
   if (o.most_windows >= 0) count = std::min(count, static_cast<std::size_t>(o.most_windows));
   if (count == 0)
-    throw Error(ErrorKind::usage, "the text has " + std::to_string(ids.size()) + " tokens, one window needs " + std::to_string(o.window), "", "give a longer text or a smaller window");
+    throw Error(ErrorKind::usage, "the text has " + std::to_string(ids.size()) + " tokens, one window needs " + std::to_string(o.window),
+                "", "give a longer text or a smaller window");
   Collector collector(model.options().threads > 0 ? model.options().threads : default_threads());
   {
     const nn::ObserveScope scope(collector);

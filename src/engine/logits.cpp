@@ -41,7 +41,8 @@ std::string logits_hash(const Model& model, std::span<const std::int32_t> ids, s
   return hash.hex();
 }
 
-void write_logits(const Model& model, std::span<const std::int32_t> ids, std::int64_t ubatch, const std::filesystem::path& file, const Progress& progress) {
+void write_logits(const Model& model, std::span<const std::int32_t> ids, std::int64_t ubatch, const std::filesystem::path& file,
+                  const Progress& progress) {
   io::AtomicFile out(file);
   out.write(npy_head(ids.size(), model.hparams().vocab));
   each_logits(model, ids, ubatch, progress, [&](const Tensor& rows, std::size_t) { out.write(std::as_bytes(rows.span<const float>())); });

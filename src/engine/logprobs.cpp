@@ -13,7 +13,8 @@ namespace hz {
 
 Logprobs logprobs(std::span<const float> logits, std::int32_t n, std::int32_t chosen) {
   if (chosen < 0 || static_cast<std::size_t>(chosen) >= logits.size())
-    throw Error(ErrorKind::usage, "token " + std::to_string(chosen) + " is not among " + std::to_string(logits.size()) + " logits", "logprobs");
+    throw Error(ErrorKind::usage, "token " + std::to_string(chosen) + " is not among " + std::to_string(logits.size()) + " logits",
+                "logprobs");
   const IeeeMode ieee;
   engine::Candidates c;
   c.reset(logits, -1);

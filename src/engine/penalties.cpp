@@ -48,7 +48,8 @@ void RepetitionPenalty::apply(Candidates& c, const SamplingOptions& o, std::span
   seen_.clear();
   for (const std::int32_t id : window)
     if (counts_[static_cast<std::size_t>(id)]++ == 0) seen_.push_back(id);
-  const auto repeat = static_cast<double>(o.repeat_penalty), frequency = static_cast<double>(o.frequency_penalty), presence = static_cast<double>(o.presence_penalty);
+  const auto repeat = static_cast<double>(o.repeat_penalty), frequency = static_cast<double>(o.frequency_penalty),
+             presence = static_cast<double>(o.presence_penalty);
   change_some(c, seen_, counts_, [&](std::int32_t id, float logit) {
     double x = static_cast<double>(logit);
     x = x > 0 ? x / repeat : x * repeat;

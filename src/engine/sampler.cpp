@@ -105,14 +105,17 @@ struct Sampler::Body {
   [[noreturn]] void fail_empty(std::int64_t position, bool masked) const;
 };
 
-Sampler::Sampler(SamplingOptions options, std::int32_t vocab_size, std::shared_ptr<const TokenTable> table) : body_(std::make_unique<Body>()) {
+Sampler::Sampler(SamplingOptions options, std::int32_t vocab_size, std::shared_ptr<const TokenTable> table)
+    : body_(std::make_unique<Body>()) {
   options.validate();
   if (vocab_size <= 0) throw Error(ErrorKind::usage, "the vocabulary has " + std::to_string(vocab_size) + " tokens", "Sampler");
   for (const TokenBias& b : options.logit_bias)
     if (b.id >= vocab_size)
-      throw Error(ErrorKind::usage, "logit_bias names token " + std::to_string(b.id) + ", the vocabulary has " + std::to_string(vocab_size), "sampling options");
+      throw Error(ErrorKind::usage, "logit_bias names token " + std::to_string(b.id) + ", the vocabulary has " + std::to_string(vocab_size),
+                  "sampling options");
   if (table == nullptr && (options.ignore_eos || (options.dry_multiplier > 0 && !options.dry_breakers.empty())))
-    throw Error(ErrorKind::usage, std::string(options.ignore_eos ? "ignore_eos" : "DRY with breakers") + " needs the vocabulary's texts", "Sampler", "pass TokenTable::from(tokenizer)");
+    throw Error(ErrorKind::usage, std::string(options.ignore_eos ? "ignore_eos" : "DRY with breakers") + " needs the vocabulary's texts",
+                "Sampler", "pass TokenTable::from(tokenizer)");
   Body& b = *body_;
   b.order = parse_sampling_order(options.sampling_order);
   b.seed = options.seed.has_value() ? *options.seed : fresh_sampling_seed();
@@ -133,20 +136,28 @@ std::int32_t Sampler::vocab_size() const { return body_->vocab_size; }
 bool Sampler::greedy() const { return body_->greedy(); }
 SamplerState Sampler::initial_state() const { return {.mirostat_mu = 2 * body_->options.mirostat_tau}; }
 
-void Sampler::Body::check(std::span<const float> logits, std::span<const std::int32_t> history, std::span<const std::uint64_t> allowed) const {
+void Sampler::Body::check(std::span<const float> logits, std::span<const std::int32_t> history,
+                          std::span<const std::uint64_t> allowed) const {
   const auto vocab = static_cast<std::size_t>(vocab_size);
   if (logits.size() != vocab)
-    throw Error(ErrorKind::usage, "got " + std::to_string(logits.size()) + " logits for " + std::to_string(vocab_size) + " tokens", "Sampler::sample");
+    throw Error(ErrorKind::usage, "got " + std::to_string(logits.size()) + " logits for " + std::to_string(vocab_size) + " tokens",
+                "Sampler::sample");
   if (!allowed.empty() && allowed.size() != (vocab + 63) / 64)
-    throw Error(ErrorKind::usage, "the mask has " + std::to_string(allowed.size()) + " words, " + std::to_string(vocab_size) + " tokens need " + std::to_string((vocab + 63) / 64), "Sampler::sample");
+    throw Error(ErrorKind::usage,
+                "the mask has " + std::to_string(allowed.size()) + " words, " + std::to_string(vocab_size) + " tokens need " +
+                    std::to_string((vocab + 63) / 64),
+                "Sampler::sample");
   for (const std::int32_t id : engine::last_of(history, reach))
     if (id < 0 || id >= vocab_size)
-      throw Error(ErrorKind::usage, "the history has token " + std::to_string(id) + ", the vocabulary " + std::to_string(vocab_size), "Sampler::sample");
+      throw Error(ErrorKind::usage, "the history has token " + std::to_string(id) + ", the vocabulary " + std::to_string(vocab_size),
+                  "Sampler::sample");
 }
 
 void Sampler::Body::fail_empty(std::int64_t position, bool masked) const {
-  throw Error(ErrorKind::failed, masked ? "no token that the grammar allows is left to choose from" : "no token is left to choose from: every logit is -infinity",
-              "position " + std::to_string(position), "check the logit_bias, the grammar and the model");
+  throw Error(
+      ErrorKind::failed,
+      masked ? "no token that the grammar allows is left to choose from" : "no token is left to choose from: every logit is -infinity",
+      "position " + std::to_string(position), "check the logit_bias, the grammar and the model");
 }
 
 void Sampler::Body::apply_bias_and_mask(std::span<const std::uint64_t> allowed) {

@@ -74,7 +74,8 @@ std::string_view trimmed(std::string_view s) {
 
 std::vector<std::string_view> names_in(std::string_view order) {
   std::vector<std::string_view> names;
-  const bool letters = order.find_first_of(";,") == order.npos && stage_named(order) == nullptr && order.find_first_not_of("edskypmxt") == order.npos;
+  const bool letters =
+      order.find_first_of(";,") == order.npos && stage_named(order) == nullptr && order.find_first_not_of("edskypmxt") == order.npos;
   if (letters) {
     for (const char c : order)
       for (const StageName& s : kStages)
@@ -134,7 +135,8 @@ void SamplingOptions::validate() const {
   check_not_negative("mirostat_eta", mirostat_eta);
   for (const TokenBias& b : logit_bias) {
     if (b.id < 0) fail("logit_bias", "for token " + std::to_string(b.id), "for an id of the vocabulary");
-    if (!(b.bias <= kLargest)) fail("logit_bias", shown(b.bias) + " for token " + std::to_string(b.id), "a finite number, or -infinity to ban the token");
+    if (!(b.bias <= kLargest))
+      fail("logit_bias", shown(b.bias) + " for token " + std::to_string(b.id), "a finite number, or -infinity to ban the token");
   }
   parse_sampling_order(sampling_order);
 }

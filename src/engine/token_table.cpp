@@ -22,7 +22,8 @@ std::shared_ptr<const TokenTable> TokenTable::from(const text::Tokenizer& tokeni
   return std::make_shared<const TokenTable>(pieces, tokenizer.end_of_turn_ids());
 }
 
-TokenTable::TokenTable(std::span<const std::string_view> pieces, std::span<const std::int32_t> end_ids) : end_ids_(end_ids.begin(), end_ids.end()) {
+TokenTable::TokenTable(std::span<const std::string_view> pieces, std::span<const std::int32_t> end_ids)
+    : end_ids_(end_ids.begin(), end_ids.end()) {
   if (pieces.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
     throw Error(ErrorKind::usage, "a vocabulary has at most 2^31 - 1 tokens", "TokenTable");
   std::sort(end_ids_.begin(), end_ids_.end());
@@ -65,7 +66,8 @@ TokenTrie::TokenTrie(const TokenTable& table) : same_(static_cast<std::size_t>(t
     const auto split = std::mismatch(piece.begin(), piece.end(), last.begin(), last.end()).first;
     close_to(static_cast<std::size_t>(split - piece.begin()));
     for (std::size_t i = path.size() - 1; i < piece.size(); ++i) {
-      if (nodes_.size() >= std::numeric_limits<std::uint32_t>::max()) throw Error(ErrorKind::unsupported, "the vocabulary's texts are over 4 GiB", "TokenTrie");
+      if (nodes_.size() >= std::numeric_limits<std::uint32_t>::max())
+        throw Error(ErrorKind::unsupported, "the vocabulary's texts are over 4 GiB", "TokenTrie");
       path.push_back(static_cast<std::uint32_t>(nodes_.size()));
       parent_.push_back(path[path.size() - 2]);
       nodes_.push_back({0, -1, static_cast<std::uint16_t>(i + 1), static_cast<std::uint8_t>(piece[i]), false});

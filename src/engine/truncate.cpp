@@ -79,7 +79,9 @@ void keep_typical(Candidates& c, float share, std::size_t keep) {
   } else {
     for (const Candidate& t : c.list()) add(t);
   }
-  const auto nearer = [](const Ranked& a, const Ranked& b) { return a.distance < b.distance || (a.distance == b.distance && before(a.token, b.token)); };
+  const auto nearer = [](const Ranked& a, const Ranked& b) {
+    return a.distance < b.distance || (a.distance == b.distance && before(a.token, b.token));
+  };
   const float max = c.max();
   const double wanted = static_cast<double>(share) * total;
   std::vector<Candidate> kept;
@@ -128,7 +130,8 @@ void exclude_top_choices(Candidates& c, float threshold, std::size_t keep) {
 void apply_temperature(Candidates& c, const SamplingOptions& options) {
   double t = static_cast<double>(options.temperature);
   if (options.dynatemp_range > 0) {
-    const double low = std::max(0.0, t - static_cast<double>(options.dynatemp_range)), high = t + static_cast<double>(options.dynatemp_range);
+    const double low = std::max(0.0, t - static_cast<double>(options.dynatemp_range)),
+                 high = t + static_cast<double>(options.dynatemp_range);
     double count = 0;
     for (const float w : c.weights()) count += w > 0 ? 1 : 0;
     if (count < 2) return;

@@ -147,7 +147,8 @@ void AtomicFile::State::sync_folder() const {
     if (sys().fsync(dir) != 0 && errno != EINVAL && errno != ENOTSUP) error = errno;  // some file systems sync no folders
     sys().close(dir);
   }
-  if (error != 0) throw system_error("make the new name permanent (the new file is in place, but may not outlive a power loss)", error, target);
+  if (error != 0)
+    throw system_error("make the new name permanent (the new file is in place, but may not outlive a power loss)", error, target);
 }
 
 AtomicFile::AtomicFile(const std::filesystem::path& target) : state_(std::make_unique<State>()) {

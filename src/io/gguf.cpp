@@ -74,7 +74,8 @@ void load_part(Part& part, ReadMode mode, const Progress& progress, std::uint64_
 }
 
 [[noreturn]] void not_enough_memory(const std::filesystem::path& file) {
-  throw Error(ErrorKind::out_of_memory, "not enough memory to read the file's metadata", shown(file), "close other programs, or use a smaller model");
+  throw Error(ErrorKind::out_of_memory, "not enough memory to read the file's metadata", shown(file),
+              "close other programs, or use a smaller model");
 }
 
 }  // namespace
@@ -86,16 +87,16 @@ void Gguf::Body::index_names() {
   for (std::size_t i = 1; i < by_name.size(); ++i) {
     const GgufTensor &a = tensors[by_name[i - 1]], &b = tensors[by_name[i]];
     if (a.name == b.name)
-      throw Error(ErrorKind::bad_file, "tensor " + printable(b.name) + " is in two parts of the model", shown(files[std::max(a.file, b.file)]),
-                  "the parts do not belong together: download the model again");
+      throw Error(ErrorKind::bad_file, "tensor " + printable(b.name) + " is in two parts of the model",
+                  shown(files[std::max(a.file, b.file)]), "the parts do not belong together: download the model again");
   }
 }
 
 void Gguf::Body::check_tensor_count() const {
   const auto expected = metadata.get<std::uint64_t>("split.tensors.count");
   if (expected && *expected != tensors.size())
-    throw Error(ErrorKind::bad_file, "the model has " + grouped(*expected) + " tensors, its parts hold " + grouped(tensors.size()), shown(files[0]),
-                "the parts do not belong together: download the model again");
+    throw Error(ErrorKind::bad_file, "the model has " + grouped(*expected) + " tensors, its parts hold " + grouped(tensors.size()),
+                shown(files[0]), "the parts do not belong together: download the model again");
 }
 
 Gguf Gguf::assemble(std::vector<std::filesystem::path> files, ReadMode mode, const Progress& progress, bool whole_set) {
@@ -150,7 +151,8 @@ std::uint32_t Gguf::alignment() const { return body_->parts[0].header.alignment;
 
 const GgufTensor* Gguf::find(std::string_view name) const {
   const auto& order = body_->by_name;
-  const auto it = std::lower_bound(order.begin(), order.end(), name, [&](std::uint32_t i, std::string_view n) { return body_->tensors[i].name < n; });
+  const auto it =
+      std::lower_bound(order.begin(), order.end(), name, [&](std::uint32_t i, std::string_view n) { return body_->tensors[i].name < n; });
   return it != order.end() && body_->tensors[*it].name == name ? &body_->tensors[*it] : nullptr;
 }
 
@@ -170,7 +172,8 @@ std::span<const std::byte> Gguf::bytes(std::string_view name) const {
 QTensor Gguf::tensor(std::string_view name) const {
   const GgufTensor& t = require(name);
   const auto refuse = [&](const std::string& fault) {
-    throw Error(ErrorKind::bad_file, printable(name) + ": " + fault, shown(body_->files[t.file]), "convert the model again, or get it in another quantization");
+    throw Error(ErrorKind::bad_file, printable(name) + ": " + fault, shown(body_->files[t.file]),
+                "convert the model again, or get it in another quantization");
   };
   if (!t.is_weight()) refuse("stored as " + std::string(t.type_name()) + ", which is no weight format");
   if (t.shape.rank() == 0) refuse("a tensor without dimensions, weights have 1 to 4");
@@ -189,8 +192,8 @@ QTensor Gguf::tensor(std::string_view name, const Shape& expected) const {
   };
   const GgufTensor& t = require(name);
   if (without_ones(t.shape) != without_ones(expected))
-    throw Error(ErrorKind::bad_file, printable(name) + ": expected " + to_string(expected) + ", the file has " + to_string(t.shape), shown(body_->files[t.file]),
-                "metadata and tensors do not belong together: convert or download the model again");
+    throw Error(ErrorKind::bad_file, printable(name) + ": expected " + to_string(expected) + ", the file has " + to_string(t.shape),
+                shown(body_->files[t.file]), "metadata and tensors do not belong together: convert or download the model again");
   if (t.shape == expected) return q;
   const Part& part = body_->parts[t.file];
   return {t.name, expected, t.type, part.storage, t.offset - part.storage_at};
@@ -200,7 +203,8 @@ Tensor Gguf::dense(std::string_view name) const {
   const GgufTensor& t = require(name);
   const auto element = layout::element_layout(static_cast<std::uint32_t>(t.type));
   if (!element || !element->dtype)
-    throw Error(ErrorKind::bad_file, printable(name) + ": stored as " + std::string(t.type_name()) + ", expected F32, F16, BF16, I8, I32 or I64",
+    throw Error(ErrorKind::bad_file,
+                printable(name) + ": stored as " + std::string(t.type_name()) + ", expected F32, F16, BF16, I8, I32 or I64",
                 shown(body_->files[t.file]));
   const Part& part = body_->parts[t.file];
   return {part.storage, t.offset - part.storage_at, t.shape, *element->dtype, Device{}};

@@ -18,7 +18,8 @@ ValueType value_type(Cursor& c) {
 
 void check_bools(const Cursor& c, const char* p, std::uint64_t n) {
   for (std::uint64_t i = 0; i < n; ++i)
-    if (static_cast<unsigned char>(p[i]) > 1) c.fail("a bool of value " + std::to_string(static_cast<unsigned char>(p[i])) + ", 0 or 1 are legal");
+    if (static_cast<unsigned char>(p[i]) > 1)
+      c.fail("a bool of value " + std::to_string(static_cast<unsigned char>(p[i])) + ", 0 or 1 are legal");
 }
 
 void scan_text(Cursor& c, MemoryCount& memory) {
@@ -32,8 +33,9 @@ std::pair<ValueType, std::uint64_t> array_head(Cursor& c) {
   const auto n = c.number<std::uint64_t>();
   const std::uint64_t room = c.left() / layout::least_bytes(type);
   if (n > room)
-    c.fail("an array of " + grouped(n) + " " + std::string(name_of(type)) + " values, the file's " + grouped(c.left()) + " bytes left hold at most " +
-           grouped(room), "the file is damaged or incomplete: download it again");
+    c.fail("an array of " + grouped(n) + " " + std::string(name_of(type)) + " values, the file's " + grouped(c.left()) +
+               " bytes left hold at most " + grouped(room),
+           "the file is damaged or incomplete: download it again");
   return {type, n};
 }
 

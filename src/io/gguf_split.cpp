@@ -65,7 +65,8 @@ struct Parts {
 GgufWriter part_writer(const Gguf& model, std::size_t index, std::size_t count) {
   Metadata metadata;
   if (index == 0) metadata = without_split(model.metadata());
-  else if (const Value* alignment = model.metadata().find(layout::kAlignmentKey)) metadata.set(std::string(layout::kAlignmentKey), *alignment);
+  else if (const Value* alignment = model.metadata().find(layout::kAlignmentKey))
+    metadata.set(std::string(layout::kAlignmentKey), *alignment);
   metadata.set("split.no", {static_cast<std::uint16_t>(index)});
   metadata.set("split.count", {static_cast<std::uint16_t>(count)});
   metadata.set("split.tensors.count", {static_cast<std::int32_t>(model.tensors().size())});
@@ -74,19 +75,20 @@ GgufWriter part_writer(const Gguf& model, std::size_t index, std::size_t count) 
 
 }  // namespace
 
-std::vector<std::filesystem::path> split_gguf(const std::filesystem::path& in, const std::filesystem::path& stem, const SplitOptions& options,
-                                              const Progress& progress) {
+std::vector<std::filesystem::path> split_gguf(const std::filesystem::path& in, const std::filesystem::path& stem,
+                                              const SplitOptions& options, const Progress& progress) {
   const Gguf model = Gguf::open(in);
   const auto groups = groups_of(model, options);
   if (groups.size() > kMaxParts)
-    throw Error(ErrorKind::usage, "these limits make " + grouped(groups.size()) + " parts, at most " + grouped(kMaxParts) + " can be named", shown(in),
-                "allow more bytes or tensors in a part");
+    throw Error(ErrorKind::usage, "these limits make " + grouped(groups.size()) + " parts, at most " + grouped(kMaxParts) + " can be named",
+                shown(in), "allow more bytes or tensors in a part");
   SplitName name{stem.filename().string(), 1, static_cast<std::uint32_t>(groups.size())};
   std::vector<std::filesystem::path> paths;
   for (; name.number <= groups.size(); ++name.number) {
     paths.push_back(split_path(stem.parent_path(), name));
     if (is_there(paths.back()))
-      throw Error(ErrorKind::usage, "the part exists already and would be overwritten", shown(paths.back()), "choose another name, or remove the old parts");
+      throw Error(ErrorKind::usage, "the part exists already and would be overwritten", shown(paths.back()),
+                  "choose another name, or remove the old parts");
   }
   Parts parts{paths};
   for (std::size_t i = 0; i < groups.size(); ++i) {

@@ -18,7 +18,8 @@ struct Span {
 
 void read_dims(Cursor& c, TensorInfo& info) {
   info.n_dims = c.number<std::uint32_t>();
-  if (info.n_dims > layout::kMaxDims) c.fail(grouped(info.n_dims) + " dimensions, at most " + std::to_string(layout::kMaxDims) + " are allowed");
+  if (info.n_dims > layout::kMaxDims)
+    c.fail(grouped(info.n_dims) + " dimensions, at most " + std::to_string(layout::kMaxDims) + " are allowed");
   Checked count = 1;  // zeros left out, so that none hides an overflow
   for (std::uint32_t i = 0; i < info.n_dims; ++i) {
     info.dims[i] = c.number<std::uint64_t>();
@@ -32,11 +33,12 @@ void read_dims(Cursor& c, TensorInfo& info) {
 void set_bytes(Cursor& c, TensorInfo& info) {
   const auto element = layout::element_layout(info.type);
   if (!element)
-    throw Error(ErrorKind::bad_file, printable(info.name) + ": tensor type " + std::to_string(info.type) + " is not known here", shown(c.path()),
-                "update hanzo, or get this model in another quantization");
+    throw Error(ErrorKind::bad_file, printable(info.name) + ": tensor type " + std::to_string(info.type) + " is not known here",
+                shown(c.path()), "update hanzo, or get this model in another quantization");
   info.element = *element;
   if (info.dims[0] % element->block_elems != 0)
-    c.fail("a row of " + grouped(info.dims[0]) + " does not divide into " + std::string(element->name) + " blocks of " + grouped(element->block_elems));
+    c.fail("a row of " + grouped(info.dims[0]) + " does not divide into " + std::string(element->name) + " blocks of " +
+           grouped(element->block_elems));
   Checked bytes = Checked(info.dims[0] / element->block_elems) * Checked(element->block_bytes);
   for (std::size_t i = 1; i < layout::kMaxDims; ++i) bytes = bytes * Checked(info.dims[i]);
   if (!bytes.ok()) c.fail(describe(info) + " is more bytes than can be counted");
@@ -52,8 +54,10 @@ Cursor at_info(HeaderBytes& bytes, std::uint32_t at) { return {bytes, at}; }
   const std::uint64_t size = bytes.file().size();
   const std::uint64_t whole = (Checked(header.data_at) + data_end).or_max();
   const bool credible = whole / 4096 <= size;  // a cut download, rather than an invented number
-  c.fail_at(printable(info.name), describe(info) + " needs " + grouped(info.nbytes) + " bytes at offset " +
-                (begin.ok() ? grouped(begin.or_max()) : "2^64 and more") + ", the file ends " + grouped(end.or_max() - size) + " bytes earlier",
+  c.fail_at(printable(info.name),
+            describe(info) + " needs " + grouped(info.nbytes) + " bytes at offset " +
+                (begin.ok() ? grouped(begin.or_max()) : "2^64 and more") + ", the file ends " + grouped(end.or_max() - size) +
+                " bytes earlier",
             credible ? "download the file again (it has " + grouped(size) + " bytes, at least " + grouped(whole) + " are expected)"
                      : std::string(kIncomplete));
 }

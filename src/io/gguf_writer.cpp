@@ -86,8 +86,8 @@ void GgufWriter::add(std::string name, const Shape& shape, std::uint32_t type, B
   }
   const std::int64_t row = shape.back();
   if (row % static_cast<std::int64_t>(element->block_elems) != 0)
-    refuse(e.name + ": a row of " + grouped(static_cast<std::uint64_t>(row)) + " does not divide into " + std::string(element->name) + " blocks of " +
-           grouped(element->block_elems));
+    refuse(e.name + ": a row of " + grouped(static_cast<std::uint64_t>(row)) + " does not divide into " + std::string(element->name) +
+           " blocks of " + grouped(element->block_elems));
   bytes = Checked(bytes.or_max() / element->block_elems) * (bytes.ok() ? Checked(element->block_bytes) : Checked());
   if (!bytes.ok()) refuse(e.name + ": " + to_string(shape) + " is too large");
   e.nbytes = bytes.or_max();
@@ -106,7 +106,8 @@ void GgufWriter::add(std::string name, const Shape& shape, std::uint32_t type, s
 }
 
 void GgufWriter::add(std::string name, const QTensor& tensor) {
-  add(std::move(name), tensor.shape(), static_cast<std::uint32_t>(tensor.wtype()), [tensor](const ByteSink& sink) { sink(tensor.bytes()); });
+  add(std::move(name), tensor.shape(), static_cast<std::uint32_t>(tensor.wtype()),
+      [tensor](const ByteSink& sink) { sink(tensor.bytes()); });
 }
 
 void GgufWriter::add(std::string name, const Tensor& tensor) {
@@ -147,7 +148,8 @@ std::string GgufWriter::header() const {
   }
   if (!offset.ok()) refuse("the tensors together are too large");
   if (out.size() > layout::kMaxHeader || metadata_.entries().size() > layout::kMaxEntries || entries_.size() > layout::kMaxEntries)
-    refuse("more metadata or tensors than a reader takes (" + grouped(layout::kMaxHeader) + " bytes, " + grouped(layout::kMaxEntries) + " entries)");
+    refuse("more metadata or tensors than a reader takes (" + grouped(layout::kMaxHeader) + " bytes, " + grouped(layout::kMaxEntries) +
+           " entries)");
   return out;
 }
 

@@ -79,8 +79,9 @@ void InputFile::read(std::uint64_t offset, std::span<std::byte> out) const {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw system_error("read at byte " + grouped(offset), errno, path_);
     if (n == 0)
-      throw Error(ErrorKind::bad_file, "the file ends at byte " + grouped(offset) + ", it had " + grouped(size()) + " bytes when it was opened",
-                  shown(path_), "do not change the file while it is read");
+      throw Error(ErrorKind::bad_file,
+                  "the file ends at byte " + grouped(offset) + ", it had " + grouped(size()) + " bytes when it was opened", shown(path_),
+                  "do not change the file while it is read");
     out = out.subspan(static_cast<std::size_t>(n));
     offset += static_cast<std::uint64_t>(n);
   }

@@ -60,11 +60,14 @@ std::string axes(const Frame& f, const std::string& x_label) {
   std::string s;
   const double dy = tick_step(f.y1 - f.y0, 5), dx = std::max(1.0, tick_step(f.x1 - f.x0, 8));
   for (double v = std::ceil(f.y0 / dy) * dy; v <= f.y1 + 1e-9; v += dy)
-    s += fmt::format("<line x1='{:.1f}' x2='{:.1f}' y1='{:.1f}' y2='{:.1f}' stroke='#ddd'/><text x='{:.1f}' y='{:.1f}' text-anchor='end'>{:.4g}</text>\n", kLeft,
-                     kWidth - kRight, f.y(v), f.y(v), kLeft - 6, f.y(v) + 4, v);
+    s += fmt::format(
+        "<line x1='{:.1f}' x2='{:.1f}' y1='{:.1f}' y2='{:.1f}' stroke='#ddd'/><text x='{:.1f}' y='{:.1f}' "
+        "text-anchor='end'>{:.4g}</text>\n",
+        kLeft, kWidth - kRight, f.y(v), f.y(v), kLeft - 6, f.y(v) + 4, v);
   for (double v = 0; v <= f.x1 + 1e-9; v += dx)
     s += fmt::format("<text x='{:.1f}' y='{:.1f}' text-anchor='middle'>{:.0f}</text>\n", f.x(v), kHeight - kBottom + 18, v);
-  return s + fmt::format("<text x='{:.1f}' y='{:.1f}' text-anchor='middle'>{}</text>\n", (kLeft + kWidth - kRight) / 2, kHeight - 6, escaped(x_label));
+  return s + fmt::format("<text x='{:.1f}' y='{:.1f}' text-anchor='middle'>{}</text>\n", (kLeft + kWidth - kRight) / 2, kHeight - 6,
+                         escaped(x_label));
 }
 
 std::string line(const Frame& f, const LineChart::Series& series) {
@@ -72,10 +75,13 @@ std::string line(const Frame& f, const LineChart::Series& series) {
   for (const Point& p : series.points) {
     if (!drawable(p)) continue;
     points += fmt::format("{:.1f},{:.1f} ", f.x(p.first), f.y(p.second));
-    if (series.dots) dots += fmt::format("<circle cx='{:.1f}' cy='{:.1f}' r='3.5' fill='{}'/>\n", f.x(p.first), f.y(p.second), series.color);
+    if (series.dots)
+      dots += fmt::format("<circle cx='{:.1f}' cy='{:.1f}' r='3.5' fill='{}'/>\n", f.x(p.first), f.y(p.second), series.color);
   }
   if (points.empty()) return {};
-  return fmt::format("<polyline id='{}' fill='none' stroke='{}' stroke-width='{}' points='{}'/>\n", escaped(series.name), series.color, series.width, points) + dots;
+  return fmt::format("<polyline id='{}' fill='none' stroke='{}' stroke-width='{}' points='{}'/>\n", escaped(series.name), series.color,
+                     series.width, points) +
+         dots;
 }
 
 }  // namespace
@@ -83,7 +89,9 @@ std::string line(const Frame& f, const LineChart::Series& series) {
 std::string LineChart::svg() const {
   const Frame f = frame_of(*this);
   std::string s = fmt::format(
-      "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {0} {1}' font-family='sans-serif' font-size='12'>\n<rect width='{0}' height='{1}' fill='white'/>\n", kWidth, kHeight);
+      "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {0} {1}' font-family='sans-serif' font-size='12'>\n<rect width='{0}' "
+      "height='{1}' fill='white'/>\n",
+      kWidth, kHeight);
   s += fmt::format("<text x='{}' y='20'>", kLeft);
   for (const Series& one : series) s += fmt::format("<tspan fill='{}'>{}</tspan>  ", one.color, escaped(one.name));
   s += "</text>\n" + axes(f, x_label);

@@ -24,7 +24,8 @@ std::string_view kind_name() {
 
 // True when values of the file's type U may be read as T (an integer's value is checked on its own).
 template <class T, class U>
-constexpr bool kConvertible = std::is_same_v<T, U> || (kInteger<T> && kInteger<U>) || (std::is_floating_point_v<T> && std::is_floating_point_v<U>);
+constexpr bool kConvertible = std::is_same_v<T, U> || (kInteger<T> && kInteger<U>) ||
+                              (std::is_floating_point_v<T> && std::is_floating_point_v<U>);
 
 // nullopt: an integer that T cannot hold.
 template <class T, class U>

@@ -18,7 +18,8 @@ namespace {
 
 using namespace safetensors;
 
-[[noreturn]] void refuse(const std::string& what, const std::string& file, std::string hint = "the file is damaged or incomplete: download it again") {
+[[noreturn]] void refuse(const std::string& what, const std::string& file,
+                         std::string hint = "the file is damaged or incomplete: download it again") {
   throw Error(ErrorKind::bad_file, what, file, std::move(hint));
 }
 
@@ -66,7 +67,8 @@ void refuse_twice(std::vector<std::string>& names, const std::string& what, cons
   std::sort(names.begin(), names.end());
   if (const auto it = std::adjacent_find(names.begin(), names.end()); it != names.end())
     refuse(what + " " + printable(*it) + ": the name occurs twice", file, "report the file to its maker");
-  if (!names.empty()) refuse(what + " " + printable(names.back()) + ": made to collide with another name", file, "get this model from a source you trust");
+  if (!names.empty())
+    refuse(what + " " + printable(names.back()) + ": made to collide with another name", file, "get this model from a source you trust");
 }
 
 void check_duplicates(std::string_view header, const Checker& checker, const std::string& file) {
@@ -84,7 +86,8 @@ void check_duplicates(std::string_view header, const Checker& checker, const std
 
 // Ranges must follow each other from 0 to the end of the file.
 void check_ranges(std::vector<Span>& spans, std::uint64_t data_bytes, const std::string& file) {
-  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });
+  std::sort(spans.begin(), spans.end(),
+            [](const Span& a, const Span& b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });
   std::uint64_t at = 0;
   for (const Span& s : spans) {
     if (s.begin < at) refuse("two tensors overlap at byte " + grouped(s.begin) + " of the data", file);
@@ -101,7 +104,8 @@ struct Keeper final : Visitor {
   std::uint64_t data_at = 0;
 
   void tensor(const Entry& e) override {
-    tensors.push_back({std::string(e.name), e.type->name, e.type->dtype, {e.dims.begin(), e.dims.end()}, data_at + e.begin, e.end - e.begin});
+    tensors.push_back(
+        {std::string(e.name), e.type->name, e.type->dtype, {e.dims.begin(), e.dims.end()}, data_at + e.begin, e.end - e.begin});
   }
   void metadata(std::string_view key, std::string_view value) override { entries.emplace(key, value); }
 };
@@ -111,7 +115,8 @@ std::shared_ptr<Storage> read_header(const InputFile& file, const std::string& n
   if (file.size() < kLengthBytes) refuse("a file of " + grouped(file.size()) + " bytes is too short for a safetensors file", name);
   file.read(0, std::as_writable_bytes(std::span(&length, 1)));
   if (length > kMaxHeader)
-    refuse("a header of " + grouped(length) + " bytes, at most " + grouped(kMaxHeader) + " are allowed", name, "check that this is a safetensors file");
+    refuse("a header of " + grouped(length) + " bytes, at most " + grouped(kMaxHeader) + " are allowed", name,
+           "check that this is a safetensors file");
   if (length > file.size() - kLengthBytes)
     refuse("a header of " + grouped(length) + " bytes, the file has " + grouped(file.size() - kLengthBytes) + " left", name);
   auto pages = anonymous_pages(length, file.path());
@@ -183,7 +188,8 @@ const std::vector<SafeTensor>& SafeTensors::tensors() const { return body_->tens
 
 const SafeTensor* SafeTensors::find(std::string_view name) const {
   const auto& order = body_->by_name;
-  const auto it = std::lower_bound(order.begin(), order.end(), name, [&](std::uint32_t i, std::string_view n) { return body_->tensors[i].name < n; });
+  const auto it =
+      std::lower_bound(order.begin(), order.end(), name, [&](std::uint32_t i, std::string_view n) { return body_->tensors[i].name < n; });
   return it != order.end() && body_->tensors[*it].name == name ? &body_->tensors[*it] : nullptr;
 }
 
@@ -199,7 +205,9 @@ std::span<const std::byte> SafeTensors::bytes(std::string_view name) const {
 
 Tensor SafeTensors::tensor(std::string_view name) const {
   const SafeTensor& t = require(name);
-  const auto unsupported = [&](const std::string& what) { throw Error(ErrorKind::unsupported, printable(name) + ": " + what, body_->file); };
+  const auto unsupported = [&](const std::string& what) {
+    throw Error(ErrorKind::unsupported, printable(name) + ": " + what, body_->file);
+  };
   if (!t.dtype) unsupported("tensors of type " + std::string(t.type) + " cannot be used here");
   if (t.shape.size() > static_cast<std::size_t>(Shape::kMaxRank))
     unsupported(std::to_string(t.shape.size()) + " dimensions, at most " + std::to_string(Shape::kMaxRank) + " can be used here");
@@ -211,7 +219,8 @@ Tensor SafeTensors::tensor(std::string_view name) const {
     shape.push_back(static_cast<std::int64_t>(d));
   }
   const std::uint64_t at = t.offset - body_->storage_at;
-  if (reinterpret_cast<std::uintptr_t>(body_->storage->data + at) % size_of(*t.dtype) == 0) return {body_->storage, at, shape, *t.dtype, Device{}};
+  if (reinterpret_cast<std::uintptr_t>(body_->storage->data + at) % size_of(*t.dtype) == 0)
+    return {body_->storage, at, shape, *t.dtype, Device{}};
   Tensor copy = Tensor::empty(shape, *t.dtype);
   if (t.nbytes != 0) std::memcpy(copy.raw(), body_->storage->data + at, t.nbytes);
   return copy;

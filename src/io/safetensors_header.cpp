@@ -21,7 +21,9 @@ constexpr ElementType kTypes[] = {
     {"I32", 32, DType::i32}, {"U32", 32, {}}, {"F32", 32, DType::f32}, {"C64", 64, {}},       {"F64", 64, {}},
     {"I64", 64, DType::i64}, {"U64", 64, {}}};
 
-[[noreturn]] void refuse(const std::string& what, const std::string& file) { throw Error(ErrorKind::bad_file, what, file, std::string(kHint)); }
+[[noreturn]] void refuse(const std::string& what, const std::string& file) {
+  throw Error(ErrorKind::bad_file, what, file, std::string(kHint));
+}
 
 // The JSON parser's events against the grammar of the header.
 class Events final : public nlohmann::json_sax<nlohmann::json> {
@@ -60,7 +62,21 @@ class Events final : public nlohmann::json_sax<nlohmann::json> {
 
  private:
   // Where the next event falls: inside an object or array, or (…_open) before the value of a key.
-  enum class At { start, root, metadata_open, metadata, metadata_value, tensor_open, tensor, dtype, shape_open, shape, offsets_open, offsets, unknown };
+  enum class At {
+    start,
+    root,
+    metadata_open,
+    metadata,
+    metadata_value,
+    tensor_open,
+    tensor,
+    dtype,
+    shape_open,
+    shape,
+    offsets_open,
+    offsets,
+    unknown
+  };
   enum Field : unsigned { kDtype = 1, kShape = 2, kOffsets = 4 };
 
   bool to(At at) {
@@ -69,7 +85,11 @@ class Events final : public nlohmann::json_sax<nlohmann::json> {
   }
   [[noreturn]] void fail(const std::string& fault) const {
     const bool named = at_ >= At::tensor_open && at_ <= At::unknown;
-    refuse((named ? "tensor " + printable(name_) : at_ >= At::metadata_open ? std::string(kMetadataKey) : std::string("header")) + ": " + fault, file_);
+    refuse((named                      ? "tensor " + printable(name_)
+            : at_ >= At::metadata_open ? std::string(kMetadataKey)
+                                       : std::string("header")) +
+               ": " + fault,
+           file_);
   }
   // A value without parts: legal only where it is ignored.
   bool plain(const char* kind) {

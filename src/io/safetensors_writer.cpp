@@ -50,7 +50,8 @@ std::string SafeTensorsWriter::header(const std::vector<std::size_t>& order) con
   if (s.size() > 1) s.back() = '}';
   else s += '}';
   s.resize((s.size() + 7) / 8 * 8, ' ');  // the data begin at a multiple of 8
-  if (s.size() > safetensors::kMaxHeader || tensors_.size() > safetensors::kMaxEntries) refuse("more tensors or metadata than readers take");
+  if (s.size() > safetensors::kMaxHeader || tensors_.size() > safetensors::kMaxEntries)
+    refuse("more tensors or metadata than readers take");
   return s;
 }
 

@@ -61,21 +61,23 @@ std::vector<std::filesystem::path> split_set(const std::filesystem::path& file, 
   const auto number = metadata.require<std::uint32_t>("split.no");
   auto name = parse_split_name(file);
   if (!name || name->count != count || number >= count || name->number != number + 1)
-    throw Error(ErrorKind::bad_file, "by its metadata this is part " + grouped(std::uint64_t{number} + 1) + " of " + grouped(count) + ", by its name it is not",
-                shown(file), "the parts of a split model are found by name: keep them as NAME-00001-of-" + five_digits(count) + ".gguf and so on");
+    throw Error(ErrorKind::bad_file,
+                "by its metadata this is part " + grouped(std::uint64_t{number} + 1) + " of " + grouped(count) + ", by its name it is not",
+                shown(file),
+                "the parts of a split model are found by name: keep them as NAME-00001-of-" + five_digits(count) + ".gguf and so on");
   SplitName first = *name;
   first.number = 1;
   const std::filesystem::path folder = file.parent_path();
   if (number != 0)
-    throw Error(ErrorKind::bad_file, "this is part " + grouped(std::uint64_t{number} + 1) + " of a model split into " + grouped(count), shown(file),
-                "open the first part: " + shown(split_path(folder, first)));
+    throw Error(ErrorKind::bad_file, "this is part " + grouped(std::uint64_t{number} + 1) + " of a model split into " + grouped(count),
+                shown(file), "open the first part: " + shown(split_path(folder, first)));
   std::vector<std::filesystem::path> files{file};
   for (first.number = 2; first.number <= count; ++first.number) {
     const std::filesystem::path part = split_path(folder, first);
     std::error_code error;
     if (!std::filesystem::exists(part, error))
-      throw Error(ErrorKind::bad_file, "part " + grouped(first.number) + " of " + grouped(count) + " is missing: " + shown(part), shown(file),
-                  "put all parts of the model into one folder");
+      throw Error(ErrorKind::bad_file, "part " + grouped(first.number) + " of " + grouped(count) + " is missing: " + shown(part),
+                  shown(file), "put all parts of the model into one folder");
     files.push_back(part);
   }
   return files;

@@ -64,7 +64,8 @@ float lora_scale(nn::AdapterMethod method, float alpha, std::int64_t rank) {
   return static_cast<float>(static_cast<double>(alpha) / (method == nn::AdapterMethod::rslora ? std::sqrt(r) : r));
 }
 
-Adapter::Target make_target(const std::string& module, const Tensor& a, const Tensor& b, const Tensor& magnitude, nn::AdapterMethod method, float alpha, float dropout) {
+Adapter::Target make_target(const std::string& module, const Tensor& a, const Tensor& b, const Tensor& magnitude, nn::AdapterMethod method,
+                            float alpha, float dropout) {
   Adapter::Target t;
   t.module = module;
   t.alpha = alpha;
@@ -77,26 +78,31 @@ Adapter::Target make_target(const std::string& module, const Tensor& a, const Te
   return t;
 }
 
-void check_target(const std::string& module, const Tensor& a, const Tensor& b, const Tensor& magnitude, const std::map<std::string, const nn::Linear*, std::less<>>& linears,
-                  const std::string& where) {
+void check_target(const std::string& module, const Tensor& a, const Tensor& b, const Tensor& magnitude,
+                  const std::map<std::string, const nn::Linear*, std::less<>>& linears, const std::string& where) {
   const auto it = linears.find(module);
   if (it == linears.end()) throw Error(ErrorKind::bad_file, "the adapter is for " + module + ", which the model does not have", where);
   const nn::Linear& l = *it->second;
   const auto wrong = [&](const char* part, const Tensor& t, const Shape& expected) {
-    throw Error(ErrorKind::bad_file, module + " " + part + " is " + to_string(t.shape()) + ", the layer needs " + to_string(expected), where, "the adapter is for another model");
+    throw Error(ErrorKind::bad_file, module + " " + part + " is " + to_string(t.shape()) + ", the layer needs " + to_string(expected),
+                where, "the adapter is for another model");
   };
   if (a.rank() != 2 || a.cols() != l.in()) wrong("lora_a", a, {a.rank() > 0 ? a.size(0) : 0, l.in()});
   if (a.rows() < 1) throw Error(ErrorKind::bad_file, module + " has rank 0", where);
   if (b.rank() != 2 || b.rows() != l.out() || b.cols() != a.rows()) wrong("lora_b", b, {l.out(), a.rows()});
   if (magnitude.defined() && magnitude.numel() != l.out()) wrong("magnitude", magnitude, {l.out()});
   for (const Tensor* t : {&a, &b, &magnitude})
-    if (t->defined() && !all_finite(*t)) throw Error(ErrorKind::bad_file, module + " holds NaN or infinite values", where, "the adapter is damaged: train or download it again");
+    if (t->defined() && !all_finite(*t))
+      throw Error(ErrorKind::bad_file, module + " holds NaN or infinite values", where,
+                  "the adapter is damaged: train or download it again");
 }
 
 bool check_base(const std::string& recorded, const Model& model, bool force, const std::string& where) {
   if (recorded.empty() || recorded == model.base_sha256()) return false;
   if (!force)
-    throw Error(ErrorKind::bad_file, "the adapter was trained on another base: its hanzo_base_sha256 is " + recorded.substr(0, 16) + "..., the model's " + model.base_sha256().substr(0, 16) + "...",
+    throw Error(ErrorKind::bad_file,
+                "the adapter was trained on another base: its hanzo_base_sha256 is " + recorded.substr(0, 16) + "..., the model's " +
+                    model.base_sha256().substr(0, 16) + "...",
                 where, "use the base it was trained on, or --force to use this one all the same");
   return true;
 }
@@ -136,12 +142,14 @@ void check_patterns(const std::map<std::string, T>& patterns, const char* what, 
 Adapter::Target fresh_target(const std::string& module, const nn::Linear& layer, const nn::LoraOptions& o, Seed seed, Device device) {
   const int rank = pattern_value(o.rank_pattern, module, o.rank);
   const float alpha = pattern_value(o.alpha_pattern, module, o.alpha);
-  if (rank < 1 || rank > 65536) throw Error(ErrorKind::usage, "an adapter of rank " + std::to_string(rank) + " for " + module, "", "a rank from 1 to 65536");
+  if (rank < 1 || rank > 65536)
+    throw Error(ErrorKind::usage, "an adapter of rank " + std::to_string(rank) + " for " + module, "", "a rank from 1 to 65536");
   if (!std::isfinite(alpha)) throw Error(ErrorKind::usage, "an alpha that is not finite for " + module);
   Tensor a = Tensor::empty({rank, layer.in()}, DType::f32, device);
   const float bound = 1.0f / std::sqrt(static_cast<float>(layer.in()));
   Adapter::Target t = model::make_target(module, a, Tensor::zeros({layer.out(), rank}, DType::f32, device), {}, o.method, alpha, o.dropout);
-  for (std::int64_t i = 0; i < a.numel(); ++i) a.data<float>()[i] = bound * (2 * uniform(seed.value, t.lora.stream, static_cast<std::uint64_t>(i)) - 1);
+  for (std::int64_t i = 0; i < a.numel(); ++i)
+    a.data<float>()[i] = bound * (2 * uniform(seed.value, t.lora.stream, static_cast<std::uint64_t>(i)) - 1);
   if (o.method == nn::AdapterMethod::dora)
     t.lora.magnitude = Var(nn::row_norms(layer.weight, layer.dense, t.lora.a, t.lora.b, t.lora.scale).to(device), module + ".magnitude");
   return t;
@@ -150,7 +158,8 @@ Adapter::Target fresh_target(const std::string& module, const nn::Linear& layer,
 }  // namespace
 
 Adapter Adapter::create(const Model& model, const nn::LoraOptions& options, Seed seed) {
-  if (!(options.dropout >= 0 && options.dropout < 1)) throw Error(ErrorKind::usage, "a dropout of " + std::to_string(options.dropout) + " is outside [0, 1)");
+  if (!(options.dropout >= 0 && options.dropout < 1))
+    throw Error(ErrorKind::usage, "a dropout of " + std::to_string(options.dropout) + " is outside [0, 1)");
   auto body = std::make_shared<Body>(model::body_for(model, true));
   body->name = options.name;
   body->method = options.method;

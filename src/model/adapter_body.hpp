@@ -37,10 +37,11 @@ std::map<std::string, const nn::Linear*, std::less<>> linears_of(const Model& mo
 Adapter::Body body_for(const Model& model, bool hash);
 float lora_scale(nn::AdapterMethod method, float alpha, std::int64_t rank);
 // One layer's adapter over checked tensors; magnitude may be undefined. stream: of dropout, from the module's name.
-Adapter::Target make_target(const std::string& module, const Tensor& a, const Tensor& b, const Tensor& magnitude, nn::AdapterMethod method, float alpha, float dropout);
+Adapter::Target make_target(const std::string& module, const Tensor& a, const Tensor& b, const Tensor& magnitude, nn::AdapterMethod method,
+                            float alpha, float dropout);
 // Throws bad_file naming `where` and the tensor: shapes against the layer, finite values.
-void check_target(const std::string& module, const Tensor& a, const Tensor& b, const Tensor& magnitude, const std::map<std::string, const nn::Linear*, std::less<>>& linears,
-                  const std::string& where);
+void check_target(const std::string& module, const Tensor& a, const Tensor& b, const Tensor& magnitude,
+                  const std::map<std::string, const nn::Linear*, std::less<>>& linears, const std::string& where);
 // Throws bad_file when `recorded` is another base than the model's and force is not set; true: it was forced.
 bool check_base(const std::string& recorded, const Model& model, bool force, const std::string& where);
 

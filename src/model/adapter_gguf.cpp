@@ -23,7 +23,8 @@ std::string text_key(const io::Metadata& meta, const std::string& key, const std
 float read_alpha(const io::Metadata& meta, const std::string& where) {
   const io::Value* v = meta.find("adapter.lora.alpha");
   if (v == nullptr) throw Error(ErrorKind::bad_file, "adapter.lora.alpha is missing", where);
-  if (v->type() != io::ValueType::f32) throw Error(ErrorKind::bad_file, "adapter.lora.alpha is " + std::string(io::name_of(v->type())) + ", must be f32", where);
+  if (v->type() != io::ValueType::f32)
+    throw Error(ErrorKind::bad_file, "adapter.lora.alpha is " + std::string(io::name_of(v->type())) + ", must be f32", where);
   const float alpha = *meta.get<float>("adapter.lora.alpha");
   if (!std::isfinite(alpha)) throw Error(ErrorKind::bad_file, "adapter.lora.alpha is not finite", where);
   return alpha;
@@ -43,8 +44,10 @@ std::map<std::string, Pair> find_pairs(const io::Gguf& file, const std::string& 
   std::map<std::string, Pair> pairs;
   for (const io::GgufTensor& t : file.tensors()) {
     const bool is_a = t.name.ends_with(".weight.lora_a"), is_b = t.name.ends_with(".weight.lora_b");
-    if (!is_a && !is_b) throw Error(ErrorKind::bad_file, "tensor " + t.name + " is no part of a LoRA: names end in .weight.lora_a or .weight.lora_b", where);
-    if (!t.is_weight()) throw Error(ErrorKind::bad_file, t.name + " has type " + std::string(t.type_name()) + ", which is no weight type", where);
+    if (!is_a && !is_b)
+      throw Error(ErrorKind::bad_file, "tensor " + t.name + " is no part of a LoRA: names end in .weight.lora_a or .weight.lora_b", where);
+    if (!t.is_weight())
+      throw Error(ErrorKind::bad_file, t.name + " has type " + std::string(t.type_name()) + ", which is no weight type", where);
     Pair& p = pairs[t.name.substr(0, t.name.size() - std::string_view(".weight.lora_a").size())];
     (is_a ? p.a : p.b) = &t;
   }
@@ -70,7 +73,8 @@ Adapter load_gguf_lora(const std::filesystem::path& path, const Model& model) {
   body->name = path.stem().string();
   const auto linears = linears_of(model);
   for (const auto& [module, pair] : find_pairs(file, where)) {
-    if (pair.a == nullptr || pair.b == nullptr) throw Error(ErrorKind::bad_file, module + " has lora_" + (pair.a ? "a" : "b") + " without lora_" + (pair.a ? "b" : "a"), where);
+    if (pair.a == nullptr || pair.b == nullptr)
+      throw Error(ErrorKind::bad_file, module + " has lora_" + (pair.a ? "a" : "b") + " without lora_" + (pair.a ? "b" : "a"), where);
     if (!linears.contains(module) && model.file().find(module + ".weight") != nullptr && pair.a->shape.rank() == 2)
       throw Error(ErrorKind::unsupported, "adapters of " + module + " are not built", where, "layers of blocks and the head can have one");
     const Tensor a = read_factor(file, *pair.a, where), b = read_factor(file, *pair.b, where);

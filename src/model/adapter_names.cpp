@@ -35,7 +35,8 @@ bool selects_name(const std::string& name, const std::string& module) {
   const std::size_t dot = module.rfind('.');
   const std::string_view last = dot == std::string::npos ? std::string_view(module) : std::string_view(module).substr(dot + 1);
   if (last == name || (name == "lm_head" && module == "output")) return true;
-  return std::any_of(std::begin(kNames), std::end(kNames), [&](const NamePair& n) { return n.ours == last && (name == n.short_name || name == n.theirs); });
+  return std::any_of(std::begin(kNames), std::end(kNames),
+                     [&](const NamePair& n) { return n.ours == last && (name == n.short_name || name == n.theirs); });
 }
 
 bool in_all_linear(const std::string& module) {
@@ -100,8 +101,11 @@ std::vector<std::string> select_modules(const std::vector<std::string>& all, con
       for (const NamePair& n : kNames) known.push_back(n.ours);
       const std::string_view near = meant(part, known);
       if (part == "output" || part == "lm_head" || part == "token_embd" || part == "embed_tokens")
-        throw Error(ErrorKind::usage, "adapter target '" + part + "': " + (part == "output" || part == "lm_head" ? "the model's head is its embedding" : "an embedding") + ", which takes no adapter", "",
-                    "all-linear, or names such as attn_q, ffn_down");
+        throw Error(ErrorKind::usage,
+                    "adapter target '" + part +
+                        "': " + (part == "output" || part == "lm_head" ? "the model's head is its embedding" : "an embedding") +
+                        ", which takes no adapter",
+                    "", "all-linear, or names such as attn_q, ffn_down");
       throw Error(ErrorKind::usage, "adapter target '" + part + "' selects no layer of the model", "",
                   near.empty() ? "all-linear, or names such as attn_q, q_proj, blk.0.ffn_down" : "did you mean " + std::string(near) + "?");
     }

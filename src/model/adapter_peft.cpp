@@ -25,7 +25,8 @@ constexpr std::string_view kPrefix = "base_model.model.";
 class Config {
  public:
   explicit Config(const std::filesystem::path& file) : where_(file.string()) {
-    if (!io::is_there(file)) throw Error(ErrorKind::io, "is not there", where_, "a PEFT folder has adapter_config.json and adapter_model.safetensors");
+    if (!io::is_there(file))
+      throw Error(ErrorKind::io, "is not there", where_, "a PEFT folder has adapter_config.json and adapter_model.safetensors");
     json_ = Json::parse(io::InputFile(file).text(kMostConfig), nullptr, false);
     if (!json_.is_object()) throw Error(ErrorKind::bad_file, "is no JSON object", where_);
   }
@@ -53,16 +54,21 @@ class Config {
     if (!(json_[key].*is)()) wrong(key, what);
     return json_[key].get<T>();
   }
-  [[noreturn]] void wrong(const char* key, const char* what) const { throw Error(ErrorKind::bad_file, std::string(key) + " must be " + what, where_); }
+  [[noreturn]] void wrong(const char* key, const char* what) const {
+    throw Error(ErrorKind::bad_file, std::string(key) + " must be " + what, where_);
+  }
   std::string where_;
   Json json_;
 };
 
 nn::AdapterMethod method_of(const Config& c) {
-  if (c.text("peft_type") != "LORA") throw Error(ErrorKind::unsupported, "peft_type '" + c.text("peft_type") + "' is not built", c.where(), "LORA is");
-  if (c.has("bias") && c.text("bias") != "none") throw Error(ErrorKind::unsupported, "adapters with trained biases are not built", c.where());
+  if (c.text("peft_type") != "LORA")
+    throw Error(ErrorKind::unsupported, "peft_type '" + c.text("peft_type") + "' is not built", c.where(), "LORA is");
+  if (c.has("bias") && c.text("bias") != "none")
+    throw Error(ErrorKind::unsupported, "adapters with trained biases are not built", c.where());
   if (c.flag("fan_in_fan_out")) throw Error(ErrorKind::unsupported, "fan_in_fan_out is not built", c.where());
-  if (!c.empty_list("modules_to_save")) throw Error(ErrorKind::unsupported, "modules_to_save (whole layers beside the adapter) is not built", c.where());
+  if (!c.empty_list("modules_to_save"))
+    throw Error(ErrorKind::unsupported, "modules_to_save (whole layers beside the adapter) is not built", c.where());
   if (c.flag("use_dora") && c.flag("use_rslora")) throw Error(ErrorKind::unsupported, "DoRA with the rsLoRA scale is not built", c.where());
   return c.flag("use_dora") ? nn::AdapterMethod::dora : c.flag("use_rslora") ? nn::AdapterMethod::rslora : nn::AdapterMethod::lora;
 }
@@ -77,7 +83,9 @@ Tensor floats(const io::SafeTensors& file, const io::SafeTensor& t, const std::s
   const Tensor in = file.tensor(t.name);
   Tensor out = Tensor::empty(in.shape());
   for (std::int64_t i = 0; i < in.numel(); ++i)
-    out.data<float>()[i] = in.dtype() == DType::f32 ? in.data<float>()[i] : in.dtype() == DType::f16 ? to_float(in.data<Half>()[i]) : to_float(in.data<BFloat16>()[i]);
+    out.data<float>()[i] = in.dtype() == DType::f32   ? in.data<float>()[i]
+                           : in.dtype() == DType::f16 ? to_float(in.data<Half>()[i])
+                                                      : to_float(in.data<BFloat16>()[i]);
   return out;
 }
 
@@ -91,10 +99,13 @@ std::map<std::string, Parts> read_parts(const std::filesystem::path& path, io::R
     int part = -1;
     for (int i = 0; i < 4; ++i)
       if (name.ends_with(kEnds[i])) part = i;
-    if (!name.starts_with(kPrefix) || part < 0) throw Error(ErrorKind::bad_file, "tensor " + t.name + " is no part of a LoRA adapter", where);
+    if (!name.starts_with(kPrefix) || part < 0)
+      throw Error(ErrorKind::bad_file, "tensor " + t.name + " is no part of a LoRA adapter", where);
     name = name.substr(kPrefix.size(), name.size() - kPrefix.size() - kEnds[part].size());
     const std::string module = module_of_peft(name);
-    if (module.empty()) throw Error(ErrorKind::unsupported, "adapters of " + std::string(name) + " are not built", where, "q, k, v, o, gate, up, down of blocks and lm_head can have one");
+    if (module.empty())
+      throw Error(ErrorKind::unsupported, "adapters of " + std::string(name) + " are not built", where,
+                  "q, k, v, o, gate, up, down of blocks and lm_head can have one");
     Parts& p = parts[module];
     Tensor& place = part == 0 ? p.a : part == 1 ? p.b : p.magnitude;
     if (place.defined()) throw Error(ErrorKind::bad_file, t.name + " is given twice, under two names", where);
@@ -127,17 +138,22 @@ Adapter load_peft(const std::filesystem::path& folder, const Model& model, bool 
   const auto linears = linears_of(model);
   const std::string where = (folder / "adapter_model.safetensors").string();
   for (auto& [module, p] : read_parts(folder / "adapter_model.safetensors", model.options().read_mode)) {
-    if (!p.a.defined() || !p.b.defined()) throw Error(ErrorKind::bad_file, module + " has one of lora_A and lora_B without the other", where);
-    if (p.magnitude.defined() != (method == nn::AdapterMethod::dora)) throw Error(ErrorKind::bad_file, module + ": lora_magnitude_vector and use_dora do not agree", where);
+    if (!p.a.defined() || !p.b.defined())
+      throw Error(ErrorKind::bad_file, module + " has one of lora_A and lora_B without the other", where);
+    if (p.magnitude.defined() != (method == nn::AdapterMethod::dora))
+      throw Error(ErrorKind::bad_file, module + ": lora_magnitude_vector and use_dora do not agree", where);
     if (p.magnitude.defined()) p.magnitude = p.magnitude.reshape({p.magnitude.numel()});
     check_target(module, p.a, p.b, p.magnitude, linears, where);
     const std::string name = peft_name(module);
     const double rank = config.pattern("rank_pattern", name, config.number("r", static_cast<double>(p.a.rows())));
-    if (rank != static_cast<double>(p.a.rows())) throw Error(ErrorKind::bad_file, module + " has rank " + std::to_string(p.a.rows()) + ", adapter_config.json says " + std::to_string(rank), where);
+    if (rank != static_cast<double>(p.a.rows()))
+      throw Error(ErrorKind::bad_file,
+                  module + " has rank " + std::to_string(p.a.rows()) + ", adapter_config.json says " + std::to_string(rank), where);
     const auto alpha = static_cast<float>(config.pattern("alpha_pattern", name, config.number("lora_alpha", 8)));
     if (!std::isfinite(alpha)) throw Error(ErrorKind::bad_file, "lora_alpha is not finite", config.where());
     const int heads = heads_of(*body, module);
-    body->targets.push_back(make_target(module, p.a, reordered(p.b, heads, true), reordered(p.magnitude, heads, true), method, alpha, body->dropout));
+    body->targets.push_back(
+        make_target(module, p.a, reordered(p.b, heads, true), reordered(p.magnitude, heads, true), method, alpha, body->dropout));
   }
   return Adapter(std::move(body));
 }
@@ -171,10 +187,24 @@ nlohmann::ordered_json config_of(const Adapter::Body& b) {
     if (t.lora.rank() != rank) rank_pattern[model::peft_name(t.module)] = t.lora.rank();
     if (t.alpha != alpha) alpha_pattern[model::peft_name(t.module)] = t.alpha;
   }
-  return {{"peft_type", "LORA"}, {"task_type", "CAUSAL_LM"}, {"base_model_name_or_path", b.base_name}, {"inference_mode", true}, {"r", rank}, {"lora_alpha", alpha},
-          {"lora_dropout", b.dropout}, {"target_modules", names}, {"rank_pattern", rank_pattern}, {"alpha_pattern", alpha_pattern}, {"bias", "none"}, {"fan_in_fan_out", false},
-          {"use_rslora", b.method == nn::AdapterMethod::rslora}, {"use_dora", b.method == nn::AdapterMethod::dora}, {"modules_to_save", nullptr},
-          {"hanzo_base_sha256", b.base_sha256}, {"hanzo_tokenizer_sha256", b.tokenizer_sha256}, {"hanzo_forced", b.forced}};
+  return {{"peft_type", "LORA"},
+          {"task_type", "CAUSAL_LM"},
+          {"base_model_name_or_path", b.base_name},
+          {"inference_mode", true},
+          {"r", rank},
+          {"lora_alpha", alpha},
+          {"lora_dropout", b.dropout},
+          {"target_modules", names},
+          {"rank_pattern", rank_pattern},
+          {"alpha_pattern", alpha_pattern},
+          {"bias", "none"},
+          {"fan_in_fan_out", false},
+          {"use_rslora", b.method == nn::AdapterMethod::rslora},
+          {"use_dora", b.method == nn::AdapterMethod::dora},
+          {"modules_to_save", nullptr},
+          {"hanzo_base_sha256", b.base_sha256},
+          {"hanzo_tokenizer_sha256", b.tokenizer_sha256},
+          {"hanzo_forced", b.forced}};
 }
 
 }  // namespace

@@ -86,8 +86,10 @@ void Decoder::probe(const Tensor& x, const Batch& batch, const std::string& wher
   for (std::int64_t i = 0; i < x.rows(); ++i)
     for (std::int64_t j = 0; j < x.cols(); ++j)
       if (!std::isfinite(seen.data<float>()[i * x.cols() + j]))
-        throw Error(ErrorKind::numeric, "NaN or infinite values after " + where + " at position " + std::to_string(batch.positions[static_cast<std::size_t>(i)]), "",
-                    "the weights are damaged, or the cache kind is too narrow: try --kv f32");
+        throw Error(
+            ErrorKind::numeric,
+            "NaN or infinite values after " + where + " at position " + std::to_string(batch.positions[static_cast<std::size_t>(i)]), "",
+            "the weights are damaged, or the cache kind is too narrow: try --kv f32");
 }
 
 Decoder::Stream Decoder::block(std::size_t i, Stream s, const Batch& batch, const KvPlace& kv) const {
@@ -109,7 +111,8 @@ Decoder::Stream Decoder::block(std::size_t i, Stream s, const Batch& batch, cons
 
 // The layer's part of the pages as copies of their own: a layer computed again stores its K and V there, for others may
 // read the sequence's pages meanwhile.
-Decoder::KvPlace Decoder::scratch_pages(std::size_t layer, const Batch& batch, std::vector<std::shared_ptr<Storage>>& memory, std::vector<std::vector<const std::byte*>>& tables) const {
+Decoder::KvPlace Decoder::scratch_pages(std::size_t layer, const Batch& batch, std::vector<std::shared_ptr<Storage>>& memory,
+                                        std::vector<std::vector<const std::byte*>>& tables) const {
   const std::size_t bytes = (layer + 1 < pages->offsets.size() ? pages->offsets[layer + 1] : pages->bytes) - pages->offsets[layer];
   KvPlace place{0, batch.segments};
   tables.reserve(place.segments.size());
@@ -156,7 +159,8 @@ Decoder::Stream Decoder::layer(std::size_t i, const Stream& in, const std::share
 }
 
 Tensor Decoder::hidden(const std::shared_ptr<const Batch>& batch) const {
-  Stream s{weights.dense_embedding.defined() ? embed(weights.dense_embedding, batch->ids) : embed(weights.embedding, batch->ids, device), {}};
+  Stream s{weights.dense_embedding.defined() ? embed(weights.dense_embedding, batch->ids) : embed(weights.embedding, batch->ids, device),
+           {}};
   if (hparams.embed_scale != 1.0f) s.x = scale(s.x, hparams.embed_scale);
   probe(s.x, *batch, "the embedding");
   for (std::size_t i = 0; i < weights.layers.size(); ++i) {

@@ -45,7 +45,8 @@ struct Decoder {
   };
   Stream layer(std::size_t i, const Stream& in, const std::shared_ptr<const Batch>& batch) const;
   Stream block(std::size_t i, Stream s, const Batch& batch, const KvPlace& kv) const;
-  KvPlace scratch_pages(std::size_t layer, const Batch& batch, std::vector<std::shared_ptr<Storage>>& memory, std::vector<std::vector<const std::byte*>>& tables) const;
+  KvPlace scratch_pages(std::size_t layer, const Batch& batch, std::vector<std::shared_ptr<Storage>>& memory,
+                        std::vector<std::vector<const std::byte*>>& tables) const;
 
   Tensor norm(const NormWeights& w, const Tensor& x) const;
   NormArgs norm_args(const NormWeights& w) const;

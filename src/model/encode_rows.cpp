@@ -72,8 +72,9 @@ EncodeError encode_rows(const QTensor& w, const EncodeJob& job, const io::ByteSi
     for (std::int64_t i = 0; i < n; ++i) {
       const RowError& e = errors[static_cast<std::size_t>(i)];
       if (!e.finite)
-        throw Error(ErrorKind::bad_file, "row " + std::to_string(begin + i) + " holds a NaN, an infinity or a weight too large for " + std::string(format.name), job.name,
-                    "the source is damaged: convert or download it again");
+        throw Error(ErrorKind::bad_file,
+                    "row " + std::to_string(begin + i) + " holds a NaN, an infinity or a weight too large for " + std::string(format.name),
+                    job.name, "the source is damaged: convert or download it again");
       total.squares += e.squares;
       total.norm += e.norm;
     }

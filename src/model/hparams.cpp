@@ -30,18 +30,24 @@ class Reader {
     return check(key, values.empty() ? 0 : values[0], low, high);
   }
   bool has(std::string_view key) const { return meta_.contains(prefix_ + std::string(key)); }
-  float real(std::string_view key, float low, float high) const { return check(key, meta_.require<float>(prefix_ + std::string(key)), low, high); }
+  float real(std::string_view key, float low, float high) const {
+    return check(key, meta_.require<float>(prefix_ + std::string(key)), low, high);
+  }
   float real_or(std::string_view key, float fallback, float low, float high) const {
     return check(key, meta_.get_or<float>(prefix_ + std::string(key), fallback), low, high);
   }
-  std::string text_or(std::string_view key, std::string fallback) const { return meta_.get_or<std::string>(prefix_ + std::string(key), std::move(fallback)); }
+  std::string text_or(std::string_view key, std::string fallback) const {
+    return meta_.get_or<std::string>(prefix_ + std::string(key), std::move(fallback));
+  }
   std::vector<bool> flags(std::string_view key, std::int64_t layers) const {
     auto v = *meta_.get_array<bool>(prefix_ + std::string(key));
-    if (static_cast<std::int64_t>(v.size()) != layers) fail(key, "has " + std::to_string(v.size()) + " values for " + std::to_string(layers) + " layers");
+    if (static_cast<std::int64_t>(v.size()) != layers)
+      fail(key, "has " + std::to_string(v.size()) + " values for " + std::to_string(layers) + " layers");
     return v;
   }
   [[noreturn]] void fail(std::string_view key, const std::string& what) const {
-    throw Error(ErrorKind::bad_file, prefix_ + std::string(key) + " " + what, meta_.source(), "the file's metadata is damaged: convert or download it again");
+    throw Error(ErrorKind::bad_file, prefix_ + std::string(key) + " " + what, meta_.source(),
+                "the file's metadata is damaged: convert or download it again");
   }
 
  private:
@@ -58,9 +64,12 @@ class Reader {
 void read_attention(const Arch& arch, const Reader& r, HParams& h) {
   h.heads = static_cast<int>(r.per_layer("attention.head_count", h.layers, 1, 4096));
   h.kv_heads = r.has("attention.head_count_kv") ? static_cast<int>(r.per_layer("attention.head_count_kv", h.layers, 1, 4096)) : h.heads;
-  if (h.heads % h.kv_heads != 0) r.fail("attention.head_count_kv", "is " + std::to_string(h.kv_heads) + ", which does not divide the " + std::to_string(h.heads) + " heads");
+  if (h.heads % h.kv_heads != 0)
+    r.fail("attention.head_count_kv",
+           "is " + std::to_string(h.kv_heads) + ", which does not divide the " + std::to_string(h.heads) + " heads");
   if (!r.has("attention.key_length") && h.hidden % h.heads != 0)
-    r.fail("attention.head_count", "is " + std::to_string(h.heads) + ", which does not divide the embedding length " + std::to_string(h.hidden));
+    r.fail("attention.head_count",
+           "is " + std::to_string(h.heads) + ", which does not divide the embedding length " + std::to_string(h.hidden));
   h.head_dim = static_cast<int>(r.integer_or("attention.key_length", h.hidden / h.heads, 1, 1024));
   h.value_dim = static_cast<int>(r.integer_or("attention.value_length", h.head_dim, 1, 1024));
   h.attention_scale = r.real_or("attention.scale", 1.0f / std::sqrt(static_cast<float>(h.head_dim)), 1e-6f, 1e6f);
@@ -83,7 +92,8 @@ void read_rope(const Arch& arch, const Reader& r, HParams& h) {
   const float local = arch.attention.window_rope_base > 0 ? arch.attention.window_rope_base : h.rope_base;
   h.window_rope_base = r.real_or("rope.freq_base_swa", local, 1.0f, 1e12f);
   const std::string kind = r.text_or("rope.scaling.type", r.has("rope.scale_linear") ? "linear" : "none");
-  if (kind == "linear") h.rope_scaling.factor = r.real_or(r.has("rope.scaling.factor") ? "rope.scaling.factor" : "rope.scale_linear", 1.0f, 1e-3f, 1e6f);
+  if (kind == "linear")
+    h.rope_scaling.factor = r.real_or(r.has("rope.scaling.factor") ? "rope.scaling.factor" : "rope.scale_linear", 1.0f, 1e-3f, 1e6f);
   else if (kind != "none") throw Error(ErrorKind::unsupported, std::string(arch.name) + ".rope.scaling.type '" + kind + "' is not built");
   else if (r.has("rope.scaling.factor")) (void)r.real("rope.scaling.factor", 1e-3f, 1e6f);
   if (arch.attention.window_rope_scaled) h.window_rope_scaling = h.rope_scaling;
@@ -94,7 +104,8 @@ void read_rope(const Arch& arch, const Reader& r, HParams& h) {
 HParams read_hparams(const Arch& arch, const io::Metadata& meta) {
   const Reader r(arch, meta);
   HParams h;
-  if (const auto* name = meta.find("general.name"); name != nullptr && name->type() == io::ValueType::string) h.name = *meta.get<std::string>("general.name");
+  if (const auto* name = meta.find("general.name"); name != nullptr && name->type() == io::ValueType::string)
+    h.name = *meta.get<std::string>("general.name");
   h.layers = r.integer("block_count", 1, 10000);
   h.hidden = r.integer("embedding_length", 1, 1 << 20);
   h.context = r.integer_or("context_length", 4096, 1, INT32_MAX);

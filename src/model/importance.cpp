@@ -14,7 +14,9 @@ constexpr std::string_view kSums = ".in_sum2", kCounts = ".counts";
 constexpr std::int64_t kMaxCols = std::int64_t{1} << 32;
 constexpr std::uint64_t kMaxBytes = std::uint64_t{8} << 30;
 
-[[noreturn]] void bad(const std::filesystem::path& file, const std::string& what) { throw Error(ErrorKind::bad_file, what, file.filename().string()); }
+[[noreturn]] void bad(const std::filesystem::path& file, const std::string& what) {
+  throw Error(ErrorKind::bad_file, what, file.filename().string());
+}
 
 void check_values(const std::filesystem::path& file, const std::string& name, std::span<const float> values) {
   for (const float v : values)
@@ -31,7 +33,8 @@ std::vector<float> floats_of(const io::Gguf& file, const io::GgufTensor& t) {
 
 Importance from_gguf(const std::filesystem::path& path) {
   const io::Gguf file = io::Gguf::open(path, io::ReadMode::read);
-  if (file.metadata().get_or<std::string>("general.type", "") != "imatrix") bad(path, "is a GGUF file, but no importance matrix (general.type is not imatrix)");
+  if (file.metadata().get_or<std::string>("general.type", "") != "imatrix")
+    bad(path, "is a GGUF file, but no importance matrix (general.type is not imatrix)");
   Importance m;
   m.datasets = file.metadata().get_array<std::string>("imatrix.datasets").value_or(std::vector<std::string>{});
   m.chunk_count = file.metadata().get_or<std::uint32_t>("imatrix.chunk_count", 0);
@@ -141,8 +144,10 @@ void Importance::add(const Importance& other) {
     if (fresh) continue;
     ImportanceEntry& e = at->second;
     if (e.experts != theirs.experts || e.cols != theirs.cols)
-      throw Error(ErrorKind::usage, name + " is " + std::to_string(e.experts) + " x " + std::to_string(e.cols) + " in one importance matrix and " +
-                                        std::to_string(theirs.experts) + " x " + std::to_string(theirs.cols) + " in another", "", "merge matrices of one model only");
+      throw Error(ErrorKind::usage,
+                  name + " is " + std::to_string(e.experts) + " x " + std::to_string(e.cols) + " in one importance matrix and " +
+                      std::to_string(theirs.experts) + " x " + std::to_string(theirs.cols) + " in another",
+                  "", "merge matrices of one model only");
     for (std::size_t i = 0; i < e.sums.size(); ++i) e.sums[i] += theirs.sums[i];
     for (std::size_t i = 0; i < e.counts.size(); ++i) e.counts[i] += theirs.counts[i];
   }
@@ -157,8 +162,10 @@ std::vector<float> Importance::means(std::string_view name, std::int64_t experts
   const ImportanceEntry& e = at->second;
   const std::int64_t have = e.experts * e.cols;
   if (cols < 1 || experts < 1 || cols > kMaxCols || (have != experts * cols && have != cols))
-    throw Error(ErrorKind::usage, "the importance matrix has " + std::to_string(have) + " values for " + std::string(name) + ", the tensor " + std::to_string(experts * cols), "",
-                "it was made from another model");
+    throw Error(ErrorKind::usage,
+                "the importance matrix has " + std::to_string(have) + " values for " + std::string(name) + ", the tensor " +
+                    std::to_string(experts * cols),
+                "", "it was made from another model");
   std::vector<float> means(e.sums.size());
   for (std::int64_t i = 0; i < have; ++i) {
     const auto expert = static_cast<std::size_t>(i / e.cols);

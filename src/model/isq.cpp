@@ -31,7 +31,8 @@ QuantizedForLoad::QuantizedForLoad(const std::filesystem::path& model, const Loa
     : file_(options.isq_save.empty() ? temporary_name() : options.isq_save), temporary_(options.isq_save.empty()) {
   QuantizeFileOptions o;
   o.recipe = find_recipe(options.isq);
-  if (o.recipe == nullptr) throw Error(ErrorKind::usage, "'" + options.isq + "' is no type", "--isq", "near names: " + near_recipes(options.isq));
+  if (o.recipe == nullptr)
+    throw Error(ErrorKind::usage, "'" + options.isq + "' is no type", "--isq", "near names: " + near_recipes(options.isq));
   o.threads = options.threads;
   Importance importance;
   if (!options.isq_importance.empty()) {

@@ -18,8 +18,9 @@ void check_memory(const MemoryPlan& plan, std::uint64_t available) {
   const std::uint64_t fixed = plan.weights + plan.work;
   const std::uint64_t left = available > fixed ? available - fixed : 0;
   const std::uint64_t fits = plan.position > 0 ? left / plan.position / kKvPage * kKvPage : 0;
-  const std::string need = "weights need " + mib(plan.weights) + ", temporaries " + mib(plan.work) + ", a context of " + std::to_string(plan.context) + " positions " +
-                           mib(plan.for_context()) + "; " + mib(available) + " are available";
+  const std::string need = "weights need " + mib(plan.weights) + ", temporaries " + mib(plan.work) + ", a context of " +
+                           std::to_string(plan.context) + " positions " + mib(plan.for_context()) + "; " + mib(available) +
+                           " are available";
   throw Error(ErrorKind::out_of_memory, need, "",
               fits > 0 ? "the largest context that fits is " + std::to_string(fits) + " (-c " + std::to_string(fits) + ")"
                        : "use a smaller model or quantization, close other programs, or read the mapped weights as they are (--no-pack)");

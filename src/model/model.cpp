@@ -47,13 +47,15 @@ const model::Arch& arch_of(const io::Gguf& file) {
   const auto name = file.metadata().require<std::string>("general.architecture");
   const model::Arch* arch = model::find_arch(name);
   if (arch == nullptr)
-    throw Error(ErrorKind::unsupported, "architecture '" + name + "' is not built", file.files()[0].string(), "built: " + std::string(model::arch_names()));
+    throw Error(ErrorKind::unsupported, "architecture '" + name + "' is not built", file.files()[0].string(),
+                "built: " + std::string(model::arch_names()));
   return *arch;
 }
 
 // Rows of 512 tokens of the widest stages, four bytes each, and one row of logits.
 std::uint64_t work_bytes(const model::HParams& h) {
-  const std::int64_t widest = 6 * h.hidden + 3 * h.ff + 3 * h.expert_ff * h.experts_used + static_cast<std::int64_t>(h.heads) * h.head_dim * 2;
+  const std::int64_t widest =
+      6 * h.hidden + 3 * h.ff + 3 * h.expert_ff * h.experts_used + static_cast<std::int64_t>(h.heads) * h.head_dim * 2;
   return static_cast<std::uint64_t>(512 * widest + h.vocab) * sizeof(float);
 }
 
@@ -76,12 +78,17 @@ std::vector<nn::AdapterUse> every_adapter(std::size_t count) {
 }
 
 void check_kv(const Backend& backend, const Capabilities& can, const LoadOptions& options, const model::HParams& h) {
-  if (can.kv.empty()) throw Error(ErrorKind::unsupported, "the " + std::string(backend.name()) + " backend cannot run a model: it has no KV cache", "", "use the device cpu");
+  if (can.kv.empty())
+    throw Error(ErrorKind::unsupported, "the " + std::string(backend.name()) + " backend cannot run a model: it has no KV cache", "",
+                "use the device cpu");
   if (std::find(can.kv.begin(), can.kv.end(), options.kv) == can.kv.end())
-    throw Error(ErrorKind::unsupported, "the " + std::string(backend.name()) + " backend has no KV cache of this kind", "", "choose another one with --kv, or the device cpu");
+    throw Error(ErrorKind::unsupported, "the " + std::string(backend.name()) + " backend has no KV cache of this kind", "",
+                "choose another one with --kv, or the device cpu");
   if (options.kv == KvKind::q8_0 && (h.head_dim % 32 != 0 || h.value_dim % 32 != 0))
-    throw Error(ErrorKind::unsupported, "a Q8_0 KV cache needs head sizes that 32 divides, this model has " + std::to_string(h.head_dim) + " and " + std::to_string(h.value_dim), "",
-                "use --kv f16");
+    throw Error(ErrorKind::unsupported,
+                "a Q8_0 KV cache needs head sizes that 32 divides, this model has " + std::to_string(h.head_dim) + " and " +
+                    std::to_string(h.value_dim),
+                "", "use --kv f16");
 }
 
 }  // namespace
@@ -97,7 +104,8 @@ Model Model::load(const std::filesystem::path& path, LoadOptions options) {
   const int threads = options.threads > 0 ? options.threads : default_threads();
   auto body = std::make_shared<Body>();
   body->file = io::Gguf::open(path, options.read_mode, options.progress);
-  body->backend = options.backend ? options.backend : make_backend(options.device, {.threads = options.threads, .isa = options.isa, .pack = options.pack});
+  body->backend = options.backend ? options.backend
+                                  : make_backend(options.device, {.threads = options.threads, .isa = options.isa, .pack = options.pack});
   const Capabilities can = body->backend->capabilities();
   body->can_train = can.gradients;
   model::Decoder& d = body->decoder;
@@ -115,9 +123,12 @@ Model Model::load(const std::filesystem::path& path, LoadOptions options) {
   model::check_memory(body->plan, options.memory_limit > 0 ? options.memory_limit : can.free_memory);
   model::check_finite(body->file, threads, options.progress);
   if (d.arch->attention.rope != Rope::none) {
-    const auto divisors = d.weights.rope_divisors.defined() ? std::span<const float>(d.weights.rope_divisors.span<float>()) : std::span<const float>();
+    const auto divisors =
+        d.weights.rope_divisors.defined() ? std::span<const float>(d.weights.rope_divisors.span<float>()) : std::span<const float>();
     d.rope = model::rope_table(body->context, h.rope_dim, h.rope_base, h.rope_scaling.factor, divisors, threads);
-    d.window_rope = h.window > 0 ? model::rope_table(body->context, h.rope_dim, h.window_rope_base, h.window_rope_scaling.factor, divisors, threads) : d.rope;
+    d.window_rope = h.window > 0
+                        ? model::rope_table(body->context, h.rope_dim, h.window_rope_base, h.window_rope_scaling.factor, divisors, threads)
+                        : d.rope;
   }
   if (!body->backend->on_host()) {
     model::move_vectors(d.weights, d.device);
@@ -156,7 +167,8 @@ Model::Work Model::prepare(std::span<const SequenceChunk> chunks, LogitRows rows
   }
   if (tokens == 0) throw Error(ErrorKind::usage, "[forward] no tokens");
   if (tape != nullptr && !body_->can_train)
-    throw Error(ErrorKind::unsupported, "the " + std::string(body_->backend->name()) + " backend has no gradients", "", "train on the device cpu");
+    throw Error(ErrorKind::unsupported, "the " + std::string(body_->backend->name()) + " backend has no gradients", "",
+                "train on the device cpu");
   batch.ids = Tensor::empty({tokens}, DType::i32);
   batch.pass.mode = body_->options.activations;
   batch.owner = body_;
@@ -166,9 +178,11 @@ Model::Work Model::prepare(std::span<const SequenceChunk> chunks, LogitRows rows
     if (n == 0) continue;
     const std::int64_t at = c.kv->length();
     if (at + n > body_->context)
-      throw Error(ErrorKind::usage, "[forward] " + std::to_string(at + n) + " positions do not fit the context of " + std::to_string(body_->context));
+      throw Error(ErrorKind::usage,
+                  "[forward] " + std::to_string(at + n) + " positions do not fit the context of " + std::to_string(body_->context));
     if (tape != nullptr && at > 0 && c.kv->tape_serial() == tape->serial())
-      throw Error(ErrorKind::usage, "[forward] the sequence has positions of this tape already: their keys and values would get no gradient", "",
+      throw Error(ErrorKind::usage,
+                  "[forward] the sequence has positions of this tape already: their keys and values would get no gradient", "",
                   "give a document to the tape in one call");
     c.kv->reserve(n);
     std::copy(c.ids.begin(), c.ids.end(), batch.ids.data<std::int32_t>() + row);
@@ -209,7 +223,8 @@ Tensor Model::run(Work& work, std::span<const SequenceChunk> chunks, bool logits
     }
     std::size_t row = 0;
     while (row + 1 < batch.logit_rows.size() && body_->backend->all_finite(y.row(static_cast<std::int64_t>(row)))) ++row;
-    throw Error(ErrorKind::numeric, "NaN or infinite logits at position " + std::to_string(batch.positions[static_cast<std::size_t>(batch.logit_rows[row])]),
+    throw Error(ErrorKind::numeric,
+                "NaN or infinite logits at position " + std::to_string(batch.positions[static_cast<std::size_t>(batch.logit_rows[row])]),
                 body_->file.files()[0].string());
   }
   for (const SequenceChunk& c : chunks) c.kv->advance(static_cast<std::int64_t>(c.ids.size()));

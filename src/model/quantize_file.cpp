@@ -71,7 +71,8 @@ void refuse_same_file(const io::Gguf& in, const fs::path& out) {
   std::error_code ignored;
   for (const fs::path& f : in.files())
     if (fs::equivalent(f, out, ignored))
-      throw Error(ErrorKind::usage, "the output is the input itself (" + f.filename().string() + ")", out.string(), "name another file; the input is needed until the end");
+      throw Error(ErrorKind::usage, "the output is the input itself (" + f.filename().string() + ")", out.string(),
+                  "name another file; the input is needed until the end");
 }
 
 // Removes the parts written so far unless told to keep them.
@@ -86,11 +87,13 @@ struct Written {
 std::vector<fs::path> output_files(const io::Gguf& in, const fs::path& out, bool keep_split) {
   if (!keep_split || in.files().size() == 1) return {out};
   std::vector<fs::path> files;
-  io::SplitName name{out.extension() == ".gguf" ? out.stem().string() : out.filename().string(), 1, static_cast<std::uint32_t>(in.files().size())};
+  io::SplitName name{out.extension() == ".gguf" ? out.stem().string() : out.filename().string(), 1,
+                     static_cast<std::uint32_t>(in.files().size())};
   for (; name.number <= name.count; ++name.number) files.push_back(io::split_path(out.parent_path(), name));
   for (const fs::path& f : files)
     if (io::is_there(f))
-      throw Error(ErrorKind::usage, "the part exists already and would be overwritten", f.string(), "choose another name, or remove the old parts");
+      throw Error(ErrorKind::usage, "the part exists already and would be overwritten", f.string(),
+                  "choose another name, or remove the old parts");
   return files;
 }
 
@@ -104,7 +107,8 @@ class Run {
       io::GgufWriter w(part_metadata(i, files.size()));
       for (const PlannedTensor& t : plan_.tensors)
         if (files.size() == 1 || t.from->file == i)
-          w.add(t.from->name, t.from->shape, static_cast<std::uint32_t>(t.type), [this, &t](const io::ByteSink& sink) { produce(t, sink); });
+          w.add(t.from->name, t.from->shape, static_cast<std::uint32_t>(t.type),
+                [this, &t](const io::ByteSink& sink) { produce(t, sink); });
       if (files.size() > 1) written.files.push_back(files[i]);
       w.write(files[i], {{}, progress_.stop});
     }

@@ -33,7 +33,8 @@ Place place_of(const io::Gguf& file, const QuantizeFileOptions& o) {
   Place p;
   p.layers = std::max<std::int64_t>(1, meta.get_or<std::int64_t>(arch + ".block_count", 1));
   p.experts = meta.get_or<std::int64_t>(arch + ".expert_count", 0);
-  const std::int64_t heads = count_of(meta, arch + ".attention.head_count", 1), kv = count_of(meta, arch + ".attention.head_count_kv", heads);
+  const std::int64_t heads = count_of(meta, arch + ".attention.head_count", 1),
+                     kv = count_of(meta, arch + ".attention.head_count_kv", heads);
   p.queries_per_kv = kv > 0 ? std::max<std::int64_t>(1, heads / kv) : 1;
   p.importance = o.importance != nullptr;
   p.tied = file.find("output.weight") == nullptr;
@@ -53,7 +54,8 @@ class Chooser {
       try {
         patterns_.emplace_back(text::detail::Regex(pattern), type);
       } catch (const Error& e) {
-        throw Error(ErrorKind::usage, "'" + pattern + "' is no pattern: " + e.what(), "--tensor-type", "write a regular expression, such as ffn_down");
+        throw Error(ErrorKind::usage, "'" + pattern + "' is no pattern: " + e.what(), "--tensor-type",
+                    "write a regular expression, such as ffn_down");
       }
     }
   }
@@ -84,8 +86,10 @@ void check_source(const io::Gguf& file, const PlannedTensor& p, const QuantizeFi
                 "start from an F16, BF16 or F32 file, or allow it with --requantize");
   if (needs_importance(p.type) && role_of(t.name) != Role::embedding && role_of(t.name) != Role::output &&
       (o.importance == nullptr || !o.importance->entries().contains(t.name)))
-    throw Error(ErrorKind::usage, std::string(name_of(p.type)) + " needs an importance matrix" + (o.importance ? ", and the one given has nothing for this tensor" : ""), where,
-                "make one: hz-quantize imatrix -m MODEL.gguf -f TEXT -o FILE, then give it with --imatrix FILE");
+    throw Error(ErrorKind::usage,
+                std::string(name_of(p.type)) + " needs an importance matrix" +
+                    (o.importance ? ", and the one given has nothing for this tensor" : ""),
+                where, "make one: hz-quantize imatrix -m MODEL.gguf -f TEXT -o FILE, then give it with --imatrix FILE");
 }
 
 }  // namespace
@@ -119,8 +123,10 @@ QuantizePlan plan_quantize(const io::Gguf& file, const QuantizeFileOptions& o) {
   }
   const auto fallbacks = plan.fallbacks();
   if (o.strict && !fallbacks.empty())
-    throw Error(ErrorKind::usage, std::to_string(fallbacks.size()) + " tensors have rows that " + std::string(name_of(fallbacks[0]->wanted)) + " blocks do not divide, the first is " +
-                                      fallbacks[0]->from->name + " " + size_text(*fallbacks[0]->from), "", "choose another type, or leave out --strict: they become " + std::string(name_of(fallbacks[0]->type)));
+    throw Error(ErrorKind::usage,
+                std::to_string(fallbacks.size()) + " tensors have rows that " + std::string(name_of(fallbacks[0]->wanted)) +
+                    " blocks do not divide, the first is " + fallbacks[0]->from->name + " " + size_text(*fallbacks[0]->from),
+                "", "choose another type, or leave out --strict: they become " + std::string(name_of(fallbacks[0]->type)));
   return plan;
 }
 

@@ -82,7 +82,8 @@ constexpr Rule kRules[] = {
     {" IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S IQ2_M IQ3_XXS ", Role::output, When::always, W::q5_k},
     {" MXFP4 Q8_0 ", Role::output, When::always, W::q8_0},
     {" F16 BF16 F32 NVFP4 Q1_0 Q2_0 ", Role::output, When::always, W::q8_0},  // floating recipes are decided before
-    {" Q4_0 Q4_1 Q5_0 Q5_1 Q2_K Q2_K_S Q3_K_S Q3_K_M Q3_K_L Q4_K_S Q4_K_M Q5_K_S Q5_K_M Q6_K IQ3_XS IQ3_S IQ3_M IQ4_NL IQ4_XS TQ1_0 TQ2_0 ", Role::output, When::always, W::q6_k},
+    {" Q4_0 Q4_1 Q5_0 Q5_1 Q2_K Q2_K_S Q3_K_S Q3_K_M Q3_K_L Q4_K_S Q4_K_M Q5_K_S Q5_K_M Q6_K IQ3_XS IQ3_S IQ3_M IQ4_NL IQ4_XS TQ1_0 TQ2_0 ",
+     Role::output, When::always, W::q6_k},
     {kTiny, Role::embedding, When::always, W::q2_k},
     {kSmall, Role::embedding, When::always, W::iq3_s},
     {" IQ3_XXS ", Role::embedding, When::always, W::iq3_s},
@@ -92,7 +93,8 @@ constexpr Rule kRules[] = {
     {kIq2, Role::attn_v, When::shared_kv, W::q4_k},
     {kSmall, Role::attn_v, When::always, W::iq3_s},
     {kTiny, Role::attn_v, When::always, W::q2_k},
-    {" Q4_0 Q4_1 Q5_0 Q5_1 Q2_K Q2_K_S Q3_K_S Q3_K_M Q3_K_L Q4_K_S Q4_K_M Q5_K_S Q5_K_M Q6_K IQ3_XXS IQ3_XS IQ3_S IQ3_M IQ4_NL IQ4_XS ", Role::attn_v, When::many_experts, W::q8_0},
+    {" Q4_0 Q4_1 Q5_0 Q5_1 Q2_K Q2_K_S Q3_K_S Q3_K_M Q3_K_L Q4_K_S Q4_K_M Q5_K_S Q5_K_M Q6_K IQ3_XXS IQ3_XS IQ3_S IQ3_M IQ4_NL IQ4_XS ",
+     Role::attn_v, When::many_experts, W::q8_0},
     {" Q2_K Q2_K_S IQ3_XXS IQ3_XS IQ3_S ", Role::attn_v, When::grouped, W::q4_k},
     {" Q2_K ", Role::attn_v, When::always, W::q3_k},
     {" IQ3_XXS ", Role::attn_v, When::bare, W::iq3_s},
@@ -105,7 +107,8 @@ constexpr Rule kRules[] = {
     {" Q4_K_S ", Role::attn_v, When::first_4, W::q5_k},
 
     {kIq2, Role::attn_k, When::many_experts, W::q4_k},
-    {" Q4_0 Q4_1 Q5_0 Q5_1 Q2_K Q2_K_S Q3_K_S Q3_K_M Q3_K_L Q4_K_S Q4_K_M Q5_K_S Q5_K_M Q6_K IQ3_XXS IQ3_XS IQ3_S IQ3_M IQ4_NL IQ4_XS ", Role::attn_k, When::many_experts, W::q8_0},
+    {" Q4_0 Q4_1 Q5_0 Q5_1 Q2_K Q2_K_S Q3_K_S Q3_K_M Q3_K_L Q4_K_S Q4_K_M Q5_K_S Q5_K_M Q6_K IQ3_XXS IQ3_XS IQ3_S IQ3_M IQ4_NL IQ4_XS ",
+     Role::attn_k, When::many_experts, W::q8_0},
     {" IQ3_XS ", Role::attn_k, When::always, W::iq3_xxs},
     {" IQ3_XXS ", Role::attn_k, When::always, W::iq2_s},
     {" IQ3_XS ", Role::attn_q, When::always, W::iq3_xxs},
@@ -127,7 +130,8 @@ constexpr Rule kRules[] = {
     {" Q4_0 ", Role::ffn_down, When::first_8th_weighted, W::q4_1},
     {" Q5_0 ", Role::ffn_down, When::first_8th_weighted, W::q5_1},
 
-    {" IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S IQ2_M Q2_K IQ3_XXS IQ3_XS IQ3_S IQ3_M Q3_K_S Q3_K_M Q4_K_S Q4_K_M IQ4_NL IQ4_XS ", Role::attn_output, When::many_experts, W::q5_k},
+    {" IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S IQ2_M Q2_K IQ3_XXS IQ3_XS IQ3_S IQ3_M Q3_K_S Q3_K_M Q4_K_S Q4_K_M IQ4_NL IQ4_XS ",
+     Role::attn_output, When::many_experts, W::q5_k},
     {kIq1, Role::attn_output, When::always, W::iq2_xxs},
     {kSmall, Role::attn_output, When::always, W::iq3_s},
     {" Q2_K ", Role::attn_output, When::always, W::q3_k},
@@ -173,8 +177,8 @@ Role role_of(std::string_view name) {
   if (name == "output.weight") return Role::output;
   if (name == "token_embd.weight") return Role::embedding;
   static constexpr std::pair<std::string_view, Role> kParts[] = {
-      {".attn_q.", Role::attn_q},           {".attn_k.", Role::attn_k},     {".attn_v.", Role::attn_v},       {".attn_qkv.", Role::attn_qkv},
-      {".attn_output.", Role::attn_output}, {".ffn_gate", Role::ffn_gate},  {".ffn_up", Role::ffn_up},        {".ffn_down", Role::ffn_down},
+      {".attn_q.", Role::attn_q},           {".attn_k.", Role::attn_k},    {".attn_v.", Role::attn_v}, {".attn_qkv.", Role::attn_qkv},
+      {".attn_output.", Role::attn_output}, {".ffn_gate", Role::ffn_gate}, {".ffn_up", Role::ffn_up},  {".ffn_down", Role::ffn_down},
   };
   for (const auto& [part, role] : kParts)
     if (name.find(part) != std::string_view::npos) return role;

@@ -19,7 +19,9 @@ class Binder {
   bool has(const std::string& name) const { return file_.find(name) != nullptr; }
 
   QTensor matrix(const std::string& name, std::int64_t rows, std::int64_t cols) { return bind(name, Shape{rows, cols}); }
-  QTensor experts(const std::string& name, std::int64_t count, std::int64_t rows, std::int64_t cols) { return bind(name, Shape{count, rows, cols}); }
+  QTensor experts(const std::string& name, std::int64_t count, std::int64_t rows, std::int64_t cols) {
+    return bind(name, Shape{count, rows, cols});
+  }
   // A vector of n values, decoded to F32. Only float types: a quantized norm or bias is refused by name.
   Tensor vector(const std::string& name, std::int64_t n) {
     const io::GgufTensor& t = require(name);
@@ -53,7 +55,8 @@ class Binder {
     Shape shape = t.shape;
     while (shape.rank() > wanted.rank() && shape[0] == 1) shape = drop_first(shape);
     if (!(shape == wanted)) wrong(t, wanted);
-    if (!quant::info(t.type).weight) throw Error(ErrorKind::bad_file, name + " has type " + std::string(name_of(t.type)) + ", which is no weight type", where());
+    if (!quant::info(t.type).weight)
+      throw Error(ErrorKind::bad_file, name + " has type " + std::string(name_of(t.type)) + ", which is no weight type", where());
     used_.insert(name);
     return file_.tensor(name).with_shape(shape);
   }
@@ -65,9 +68,11 @@ class Binder {
   }
   const io::GgufTensor& require(const std::string& name) const {
     const io::GgufTensor* t = file_.find(name);
-    if (t == nullptr) throw Error(ErrorKind::bad_file, "tensor " + name + " is missing", where(), "the file is incomplete or of another architecture");
+    if (t == nullptr)
+      throw Error(ErrorKind::bad_file, "tensor " + name + " is missing", where(), "the file is incomplete or of another architecture");
     if (!quant::from_id(static_cast<std::uint32_t>(t->type)))
-      throw Error(ErrorKind::bad_file, name + " has GGUF type " + std::to_string(static_cast<std::uint32_t>(t->type)) + ", which is no weight format", where());
+      throw Error(ErrorKind::bad_file,
+                  name + " has GGUF type " + std::to_string(static_cast<std::uint32_t>(t->type)) + ", which is no weight format", where());
     return *t;
   }
   [[noreturn]] void wrong(const io::GgufTensor& t, const Shape& expected) const {
@@ -129,7 +134,8 @@ Weights bind_weights(const Arch& arch, HParams& h, const io::Gguf& file) {
   w.rope_divisors = b.vector_if("rope_freqs.weight", h.rope_dim / 2);
   if (w.rope_divisors.defined())
     for (const float f : w.rope_divisors.span<float>())
-      if (!(f > 0 && f < 1e9f)) throw Error(ErrorKind::bad_file, "rope_freqs.weight holds " + std::to_string(f) + ", must be positive", b.where());
+      if (!(f > 0 && f < 1e9f))
+        throw Error(ErrorKind::bad_file, "rope_freqs.weight holds " + std::to_string(f) + ", must be positive", b.where());
   for (std::int64_t i = 0; i < h.layers; ++i) w.layers.push_back(bind_layer(arch, h, b, i));
   w.unused = b.unused();
   return w;
@@ -158,7 +164,9 @@ void visit_linears(W& weights, const F& f) {
 }  // namespace
 
 void for_each_linear(Weights& weights, const std::function<void(const std::string&, nn::Linear&)>& f) { visit_linears(weights, f); }
-void for_each_linear(const Weights& weights, const std::function<void(const std::string&, const nn::Linear&)>& f) { visit_linears(weights, f); }
+void for_each_linear(const Weights& weights, const std::function<void(const std::string&, const nn::Linear&)>& f) {
+  visit_linears(weights, f);
+}
 
 void move_vectors(Weights& weights, Device device) {
   const auto move = [device](Tensor& t) {
@@ -209,8 +217,10 @@ void check_finite(const io::Gguf& file, int threads, const Progress& progress) {
       for (std::int64_t seen = bad; row >= 0 && row < seen && !bad.compare_exchange_weak(seen, row);) {}
     });
     if (bad != INT64_MAX)
-      throw Error(ErrorKind::bad_file, t.name + " row " + std::to_string(bad) + " holds a NaN or infinite " + (quant::info(t.type).floating ? "weight" : "block scale"),
-                  file.files()[t.file].string(), "the file is damaged: convert or download it again");
+      throw Error(
+          ErrorKind::bad_file,
+          t.name + " row " + std::to_string(bad) + " holds a NaN or infinite " + (quant::info(t.type).floating ? "weight" : "block scale"),
+          file.files()[t.file].string(), "the file is damaged: convert or download it again");
     done += t.nbytes;
     progress("checking weights", done, file.total_bytes());
   }

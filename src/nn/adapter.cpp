@@ -78,7 +78,8 @@ Tensor row_norms(const QTensor& weight, const Tensor& dense, const Tensor& a, co
   };
   const float* av = a.data<float>();
   for (std::size_t i = 0; i < r; ++i)
-    for (std::size_t j = 0; j < r; ++j) gram[i * r + j] = dot(av + static_cast<std::int64_t>(i) * in, av + static_cast<std::int64_t>(j) * in);
+    for (std::size_t j = 0; j < r; ++j)
+      gram[i * r + j] = dot(av + static_cast<std::int64_t>(i) * in, av + static_cast<std::int64_t>(j) * in);
   Tensor norms = Tensor::empty({out});
   const double s = scale;
   parallel_for(default_threads(), out, 16, [&](std::int64_t begin, std::int64_t end) {

@@ -27,13 +27,14 @@ void add_uses(const Linear& layer, std::size_t index, const Activation& x, const
   }
   for (const AdapterRows& r : pass.rows)
     for (const AdapterUse& u : r.use)
-      if (const LoraAdapter* a = find_slot(layer, u.slot); a != nullptr && r.count > 0) uses.push_back({index, a, a->scale * u.strength, r.begin, r.count});
+      if (const LoraAdapter* a = find_slot(layer, u.slot); a != nullptr && r.count > 0)
+        uses.push_back({index, a, a->scale * u.strength, r.begin, r.count});
 }
 
 void check(const Linear& layer, const Activation& x) {
   if (layer.in() != x.cols())
-    throw Error(ErrorKind::usage, "[linear] weight " + (layer.weight.defined() ? layer.weight.name() : std::string("(dense)")) + " needs x with " +
-                                      std::to_string(layer.in()) + " columns, got " + std::to_string(x.cols()));
+    throw Error(ErrorKind::usage, "[linear] weight " + (layer.weight.defined() ? layer.weight.name() : std::string("(dense)")) +
+                                      " needs x with " + std::to_string(layer.in()) + " columns, got " + std::to_string(x.cols()));
 }
 
 }  // namespace

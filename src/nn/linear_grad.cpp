@@ -29,7 +29,9 @@ struct Kept {
   std::size_t input_of(std::size_t use, std::size_t part) const { return 1 + weights.size() + 4 * use + part; }
 };
 
-Tensor rows_of(const Tensor& t, std::int64_t begin, std::int64_t count) { return begin == 0 && count == t.rows() ? t : t.slice(0, begin, begin + count); }
+Tensor rows_of(const Tensor& t, std::int64_t begin, std::int64_t count) {
+  return begin == 0 && count == t.rows() ? t : t.slice(0, begin, begin + count);
+}
 Tensor matrix(std::int64_t rows, std::int64_t cols, Device device) { return Tensor::empty({rows, cols}, DType::f32, device); }
 
 class LinearBackward {
@@ -134,7 +136,8 @@ class LinearBackward {
 
 }  // namespace
 
-void record_linear(Tape& tape, std::initializer_list<const Linear*> layers, const Activation& x, const std::vector<LoraUse>& uses, std::vector<Tensor>& y) {
+void record_linear(Tape& tape, std::initializer_list<const Linear*> layers, const Activation& x, const std::vector<LoraUse>& uses,
+                   std::vector<Tensor>& y) {
   std::vector<std::uint64_t> ids{x.grad_id()};
   bool keep_x = false;
   for (const Linear* layer : layers) {
@@ -145,7 +148,8 @@ void record_linear(Tape& tape, std::initializer_list<const Linear*> layers, cons
   for (const LoraUse& u : uses) {
     const LoraAdapter& a = *u.adapter;
     const bool own_x = u.x.grad_id() != x_id;
-    for (const std::uint64_t id : {own_x ? u.x.grad_id() : 0, a.a.id(), a.b.id(), a.magnitude.defined() ? a.magnitude.id() : 0}) ids.push_back(id);
+    for (const std::uint64_t id : {own_x ? u.x.grad_id() : 0, a.a.id(), a.b.id(), a.magnitude.defined() ? a.magnitude.id() : 0})
+      ids.push_back(id);
   }
   bool any = false;
   for (const std::uint64_t id : ids) any |= id != 0 && tape.wants(id);
@@ -160,11 +164,13 @@ void record_linear(Tape& tape, std::initializer_list<const Linear*> layers, cons
   kept.device = x.device();
   for (const LoraUse& u : uses) {
     const LoraAdapter& a = *u.adapter;
-    kept.uses.push_back({u.layer, u.scale, u.begin, u.count, u.x.grad_id() != x_id, u.x, u.u, a.a.tensor(), a.b.tensor(), a.magnitude.tensor(), u.gain, u.before});
+    kept.uses.push_back({u.layer, u.scale, u.begin, u.count, u.x.grad_id() != x_id, u.x, u.u, a.a.tensor(), a.b.tensor(),
+                         a.magnitude.tensor(), u.gain, u.before});
   }
   std::vector<Shape> shapes;
   for (const Tensor& t : y) shapes.push_back(t.shape());
-  std::uint64_t id = tape.record({"linear", std::move(ids), std::move(shapes), 0, [kept = std::move(kept)](Backward& g) { LinearBackward(kept, g).run(); }});
+  std::uint64_t id = tape.record(
+      {"linear", std::move(ids), std::move(shapes), 0, [kept = std::move(kept)](Backward& g) { LinearBackward(kept, g).run(); }});
   for (Tensor& t : y) t = t.with_grad_id(id++);
 }
 

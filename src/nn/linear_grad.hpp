@@ -25,6 +25,7 @@ struct LoraUse {
 void run_adapters(std::vector<LoraUse>& uses, std::initializer_list<const Linear*> layers, const Activation& x, std::vector<Tensor>& y);
 
 // Records the products and adapters (not the biases) of layers with one input, where anything of them wants a gradient.
-void record_linear(Tape& tape, std::initializer_list<const Linear*> layers, const Activation& x, const std::vector<LoraUse>& uses, std::vector<Tensor>& y);
+void record_linear(Tape& tape, std::initializer_list<const Linear*> layers, const Activation& x, const std::vector<LoraUse>& uses,
+                   std::vector<Tensor>& y);
 
 }  // namespace hz::nn

@@ -15,13 +15,15 @@ std::function<void(Backward&)> route_backward(const Routing& routing, const Tens
   return [w = Saved(routing.weights), experts = routing.experts, p = Saved(p), normalised, used = routing.used](Backward& g) {
     Tensor dp = Tensor::zeros(p.get().shape(), DType::f32, p.get().device());
     for (std::int64_t t = 0; t < dp.rows(); ++t) {
-      const float *dw = g.dy().data<float>() + t * used, *weights = w.get().data<float>() + t * used, *row = p.get().data<float>() + t * dp.cols();
+      const float *dw = g.dy().data<float>() + t * used, *weights = w.get().data<float>() + t * used,
+                  *row = p.get().data<float>() + t * dp.cols();
       float sum = 0, dot = 0;
       for (std::int64_t i = 0; i < used; ++i) {
         sum += row[experts[static_cast<std::size_t>(t * used + i)]];
         dot += weights[i] * dw[i];
       }
-      for (std::int64_t i = 0; i < used; ++i) dp.data<float>()[t * dp.cols() + experts[static_cast<std::size_t>(t * used + i)]] = normalised ? (dw[i] - dot) / sum : dw[i];
+      for (std::int64_t i = 0; i < used; ++i)
+        dp.data<float>()[t * dp.cols() + experts[static_cast<std::size_t>(t * used + i)]] = normalised ? (dw[i] - dot) / sum : dw[i];
     }
     g.give(0, dp);
   };
@@ -50,7 +52,8 @@ std::function<void(Backward&)> combine_backward(const Tensor& rows, const Routin
 
 Routing route(const Tensor& p, int used, bool normalised) {
   const std::int64_t tokens = p.rows(), count = p.cols();
-  if (used < 1 || used > count) throw Error(ErrorKind::usage, "[route] " + std::to_string(used) + " of " + std::to_string(count) + " experts");
+  if (used < 1 || used > count)
+    throw Error(ErrorKind::usage, "[route] " + std::to_string(used) + " of " + std::to_string(count) + " experts");
   Routing r;
   r.used = used;
   const Tensor seen = p.to({});  // the choice is the host's: it makes the lists of rows
@@ -59,7 +62,8 @@ Routing route(const Tensor& p, int used, bool normalised) {
   for (std::int64_t t = 0; t < tokens; ++t) {
     const float* row = seen.data<float>() + t * count;
     std::iota(order.begin(), order.end(), 0);
-    std::partial_sort(order.begin(), order.begin() + used, order.end(), [row](std::int32_t a, std::int32_t b) { return row[a] > row[b] || (row[a] == row[b] && a < b); });
+    std::partial_sort(order.begin(), order.begin() + used, order.end(),
+                      [row](std::int32_t a, std::int32_t b) { return row[a] > row[b] || (row[a] == row[b] && a < b); });
     std::sort(order.begin(), order.begin() + used);
     float sum = 0;
     for (int i = 0; i < used; ++i) sum += row[order[static_cast<std::size_t>(i)]];
@@ -72,13 +76,16 @@ Routing route(const Tensor& p, int used, bool normalised) {
     }
   }
   r.weights = weights.to(p.device());
-  if (Tape* tape = autograd::recording({p.grad_id()})) autograd::record(tape, "route", {p.grad_id()}, r.weights, route_backward(r, p, normalised));
+  if (Tape* tape = autograd::recording({p.grad_id()}))
+    autograd::record(tape, "route", {p.grad_id()}, r.weights, route_backward(r, p, normalised));
   return r;
 }
 
-Tensor apply_experts(const QTensor& w, const Activation& x, std::span<const std::int32_t> x_rows, std::span<const std::int32_t> experts, Activations mode) {
+Tensor apply_experts(const QTensor& w, const Activation& x, std::span<const std::int32_t> x_rows, std::span<const std::int32_t> experts,
+                     Activations mode) {
   if (w.shape().rank() != 3 || w.cols() != x.x().cols())
-    throw Error(ErrorKind::usage, "[expert_linear] weight " + w.name() + " " + to_string(w.shape()) + " needs x with " + std::to_string(w.cols()) + " columns, got " + std::to_string(x.x().cols()));
+    throw Error(ErrorKind::usage, "[expert_linear] weight " + w.name() + " " + to_string(w.shape()) + " needs x with " +
+                                      std::to_string(w.cols()) + " columns, got " + std::to_string(x.x().cols()));
   Tensor y = Tensor::empty({static_cast<std::int64_t>(x_rows.size()), w.shape()[1]}, DType::f32, x.x().device());
   if (Observer* observer = current_observer()) observer->see_experts(w.name(), w.shape()[0], x.x(), x_rows, experts);
   ExpertJob job{.w = &w, .x = &x.x(), .x_rows = x_rows, .experts = experts, .y = &y};

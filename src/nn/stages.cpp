@@ -45,7 +45,8 @@ Activation norm_stage(Tensor& x, const Tensor* delta, const NormArgs& norm, Want
   auto backward = [at = Saved(at), w, kind = norm.kind, eps = norm.eps, last](Backward& g) {
     Tensor dsum = last == 1 ? g.dy(0) : Tensor();
     if (g.dy(last).defined()) {
-      const ops::NormGrads d = ops::norm_grad({kind, &w.get(), nullptr, eps}, at.get(), g.dy(last), g.wants(0) || g.wants(1), g.wants(2), g.wants(3));
+      const ops::NormGrads d =
+          ops::norm_grad({kind, &w.get(), nullptr, eps}, at.get(), g.dy(last), g.wants(0) || g.wants(1), g.wants(2), g.wants(3));
       dsum = sum_of(dsum, d.dx);
       g.give(2, d.dw);
       g.give(3, d.db);
@@ -64,7 +65,8 @@ Activation glu_stage(Unary kind, const Tensor& gate, const Tensor& up, Wanted wa
   QAct q = wanted.codes ? QAct::empty(gate.rows(), gate.cols(), gate.device()) : QAct();
   backend_of(gate).glu_quantize(kind, gate, up, wanted.floats ? &y : nullptr, wanted.codes ? &q : nullptr);
   Tape* tape = recording({id_of(gate), id_of(up)});
-  const std::uint64_t id = tape ? tape->record({"glu_stage", {id_of(gate), id_of(up)}, {gate.shape()}, 0, ops::glu_backward(kind, gate, up)}) : 0;
+  const std::uint64_t id =
+      tape ? tape->record({"glu_stage", {id_of(gate), id_of(up)}, {gate.shape()}, 0, ops::glu_backward(kind, gate, up)}) : 0;
   return activation(std::move(y), std::move(q), id);
 }
 
@@ -79,7 +81,9 @@ Activation attention_stage(const AttentionArgs& args, const Tensor& q, int heads
   Tensor stats = tape ? Tensor::empty({q.rows(), heads, 2}, DType::f32, q.device()) : Tensor();
   if (tape) with_stats.stats = &stats;
   backend_of(q).attention_quantize(with_stats, q, heads, y, codes);
-  const std::uint64_t id = tape ? tape->record({"attention_stage", {id_of(q), k, v, sinks}, {y.shape()}, 0, ops::attention_backward(args, q, heads, y, stats)}) : 0;
+  const std::uint64_t id =
+      tape ? tape->record({"attention_stage", {id_of(q), k, v, sinks}, {y.shape()}, 0, ops::attention_backward(args, q, heads, y, stats)})
+           : 0;
   return activation(std::move(y), std::move(codes), id);
 }
 

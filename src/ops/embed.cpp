@@ -37,16 +37,17 @@ Tensor embed(const Tensor& table, const Tensor& ids) {
     for (std::int64_t j = 0; j < n; ++j) to[j] = ops::dense_value(table, rows[i] * n + j);
   }
   if (Tape* tape = recording({id_of(table)}))
-    record(tape, "embed", {id_of(table)}, y, [picked = std::vector<std::int32_t>(rows.begin(), rows.end()), shape = table.shape(), device = table.device()](Backward& g) {
-      Tensor dtable = Tensor::zeros(shape, DType::f32, device);
-      const std::int64_t cols = dtable.cols();
-      for (std::size_t i = 0; i < picked.size(); ++i) {
-        const float* from = g.dy().data<float>() + static_cast<std::int64_t>(i) * cols;
-        float* to = dtable.data<float>() + picked[i] * cols;
-        for (std::int64_t j = 0; j < cols; ++j) to[j] += from[j];
-      }
-      g.give(0, dtable);
-    });
+    record(tape, "embed", {id_of(table)}, y,
+           [picked = std::vector<std::int32_t>(rows.begin(), rows.end()), shape = table.shape(), device = table.device()](Backward& g) {
+             Tensor dtable = Tensor::zeros(shape, DType::f32, device);
+             const std::int64_t cols = dtable.cols();
+             for (std::size_t i = 0; i < picked.size(); ++i) {
+               const float* from = g.dy().data<float>() + static_cast<std::int64_t>(i) * cols;
+               float* to = dtable.data<float>() + picked[i] * cols;
+               for (std::int64_t j = 0; j < cols; ++j) to[j] += from[j];
+             }
+             g.give(0, dtable);
+           });
   return y;
 }
 

@@ -35,7 +35,8 @@ Tensor qmatmul(const QTensor& w, const Tensor& x) {
 
 // y = x w^T: dx = dy w, dw = dy^T x.
 Tensor matmul(const Tensor& w, const Tensor& x) {
-  if (w.rank() != 2 || x.cols() != w.cols()) ops::bad("matmul", "weight " + to_string(w.shape()) + " and x with " + std::to_string(x.cols()) + " columns");
+  if (w.rank() != 2 || x.cols() != w.cols())
+    ops::bad("matmul", "weight " + to_string(w.shape()) + " and x with " + std::to_string(x.cols()) + " columns");
   Tensor y = Tensor::empty({x.rows(), w.rows()}, DType::f32, x.device());
   const LinearJob job{.dense = &w, .x = &x, .y = &y};
   backend_of(x).linear({&job, 1});

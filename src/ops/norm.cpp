@@ -25,7 +25,8 @@ Tensor rms_norm(const Tensor& x, const Tensor& w, float eps) {
   ops::row_of("rms_norm", x, w, "w");
   Tensor y = ops::like(x);
   backend_of(x).rms_norm(x, w, eps, y);
-  if (Tape* tape = recording({id_of(x), id_of(w)})) record(tape, "rms_norm", {id_of(x), id_of(w), 0}, y, norm_backward(NormKind::rms, x, w, {}, eps));
+  if (Tape* tape = recording({id_of(x), id_of(w)}))
+    record(tape, "rms_norm", {id_of(x), id_of(w), 0}, y, norm_backward(NormKind::rms, x, w, {}, eps));
   return y;
 }
 

@@ -34,16 +34,17 @@ Tensor pick_rows(const Tensor& x, std::span<const std::int32_t> rows) {
     x.device().memory().copy(*x.storage(), x.byte_offset() + static_cast<std::size_t>(rows[i]) * bytes, *y.storage(), i * bytes, bytes);
   }
   if (Tape* tape = recording({id_of(x)}))
-    record(tape, "pick_rows", {id_of(x)}, y, [picked = std::vector<std::int32_t>(rows.begin(), rows.end()), shape = x.shape(), device = x.device()](Backward& g) {
-      Tensor dx = Tensor::zeros(shape, DType::f32, device);
-      const std::int64_t cols = dx.cols();
-      for (std::size_t i = 0; i < picked.size(); ++i) {
-        const float* from = g.dy().data<float>() + static_cast<std::int64_t>(i) * cols;
-        float* to = dx.data<float>() + picked[i] * cols;
-        for (std::int64_t j = 0; j < cols; ++j) to[j] += from[j];
-      }
-      g.give(0, dx);
-    });
+    record(tape, "pick_rows", {id_of(x)}, y,
+           [picked = std::vector<std::int32_t>(rows.begin(), rows.end()), shape = x.shape(), device = x.device()](Backward& g) {
+             Tensor dx = Tensor::zeros(shape, DType::f32, device);
+             const std::int64_t cols = dx.cols();
+             for (std::size_t i = 0; i < picked.size(); ++i) {
+               const float* from = g.dy().data<float>() + static_cast<std::int64_t>(i) * cols;
+               float* to = dx.data<float>() + picked[i] * cols;
+               for (std::int64_t j = 0; j < cols; ++j) to[j] += from[j];
+             }
+             g.give(0, dx);
+           });
   return y;
 }
 

@@ -26,7 +26,8 @@ QTensor::QTensor(std::string name, const Shape& shape, WType type, std::shared_p
 }
 
 QTensor QTensor::with_shape(const Shape& shape) const {
-  if (shape.back() != cols() || shape.numel() != body_->shape.numel()) throw Error(ErrorKind::usage, name() + ": " + to_string(body_->shape) + " cannot be seen as " + to_string(shape));
+  if (shape.back() != cols() || shape.numel() != body_->shape.numel())
+    throw Error(ErrorKind::usage, name() + ": " + to_string(body_->shape) + " cannot be seen as " + to_string(shape));
   return {name(), shape, wtype(), body_->storage, body_->offset};
 }
 

@@ -72,7 +72,8 @@ const FormatInfo& info(WType type) {
 std::size_t row_bytes(WType type, std::int64_t n) {
   const FormatInfo& f = info(type);
   if (n < 0 || n % f.block_elems != 0)
-    throw Error(ErrorKind::usage, "a row of " + std::to_string(n) + " weights does not divide into " + std::string(f.name) + " blocks of " + std::to_string(f.block_elems));
+    throw Error(ErrorKind::usage, "a row of " + std::to_string(n) + " weights does not divide into " + std::string(f.name) + " blocks of " +
+                                      std::to_string(f.block_elems));
   const auto bytes = (Checked(n / f.block_elems) * Checked(f.block_bytes)).get();
   if (!bytes) throw Error(ErrorKind::usage, "a row of " + std::to_string(n) + " weights is too long");
   return *bytes;

@@ -30,7 +30,8 @@ const PreSpec& pre_spec(const Metadata& m, std::string_view override_name) {
   std::string hint = "name one with --pre; known are";
   for (const std::string_view known : pre_names()) (hint += ' ') += known;
   if (name.empty())
-    throw Error(ErrorKind::bad_file, fmt::format("{} is missing: how text is cut before byte-pair merges is unknown", kPre), m.source(), hint);
+    throw Error(ErrorKind::bad_file, fmt::format("{} is missing: how text is cut before byte-pair merges is unknown", kPre), m.source(),
+                hint);
   const PreSpec* spec = find_pre(name);
   if (!spec) throw Error(ErrorKind::unsupported, fmt::format("{}: the pre-tokenizer '{}' is not known", kPre, name), m.source(), hint);
   return *spec;
@@ -151,8 +152,9 @@ void make_wordpiece(Body& b, const Metadata& m) {
     chain.push_back({.kind = Kind::strip_accents});
   }
   if (lower) chain.push_back({.kind = Kind::lowercase});
-  b.algorithm = std::make_unique<Pipeline>(NormChain(std::move(chain)), PreTokenizer(kWords),
-                                           std::make_unique<WordPiece>(b.vocab, WordPieceOptions{.first = std::string(kSpaceMark), .continuing = {}}));
+  b.algorithm = std::make_unique<Pipeline>(
+      NormChain(std::move(chain)), PreTokenizer(kWords),
+      std::make_unique<WordPiece>(b.vocab, WordPieceOptions{.first = std::string(kSpaceMark), .continuing = {}}));
 }
 
 void make_rwkv(Body& b, const Metadata& m) {
@@ -173,7 +175,8 @@ void make_plamo2(Body& b, const Metadata& m) {
   b.vocab = read_vocab(m, true);
   read_roles(b.vocab, m, {{Role::bos, 1}, {Role::eos, 2}, {Role::unk, 0}, {Role::pad, 3}});
   classify(b.vocab);
-  if (!byte_tokens(b.vocab).complete) throw Error(ErrorKind::bad_file, fmt::format("{}: <0x00> to <0xFF> are not all there", kTokens), m.source());
+  if (!byte_tokens(b.vocab).complete)
+    throw Error(ErrorKind::bad_file, fmt::format("{}: <0x00> to <0xFF> are not all there", kTokens), m.source());
   fill_pieces(b.vocab, [](std::string_view text) { return std::string(text); });
   finish_bos_eos(b, m, false, false);
   b.algorithm = std::make_unique<Pipeline>(NormChain(), PreTokenizer({}), std::make_unique<Plamo2>(b.vocab));
@@ -216,7 +219,8 @@ void make(Body& b, const Metadata& m, std::string_view pre) {
   if (model == "plamo2") return make_plamo2(b, m);
   if (model == "none" || model == "no_vocab")
     throw Error(ErrorKind::unsupported, fmt::format("{}: the model has no tokenizer; it takes token ids only", kModel), m.source());
-  throw Error(ErrorKind::unsupported, fmt::format("{}: the tokenizer kind '{}' is not built", kModel, model), m.source(), "the model still runs on token ids");
+  throw Error(ErrorKind::unsupported, fmt::format("{}: the tokenizer kind '{}' is not built", kModel, model), m.source(),
+              "the model still runs on token ids");
 }
 
 }  // namespace
@@ -224,7 +228,8 @@ void make(Body& b, const Metadata& m, std::string_view pre) {
 std::shared_ptr<const Tokenizer> Tokenizer::from_gguf(const Metadata& metadata, std::string_view pre_override) {
   auto body = std::make_unique<Body>();
   make(*body, metadata, pre_override);
-  for (const std::string_view key : {"tokenizer.ggml.normalizer.lowercase", "tokenizer.ggml.normalizer.strip_accents", "tokenizer.ggml.remove_extra_whitespaces"})
+  for (const std::string_view key :
+       {"tokenizer.ggml.normalizer.lowercase", "tokenizer.ggml.normalizer.strip_accents", "tokenizer.ggml.remove_extra_whitespaces"})
     body->origin += metadata.contains(key) ? (metadata.get_or<bool>(key, false) ? '1' : '0') : '-';
   find_affixes(body->vocab, metadata, body->pre);
   body->specials = std::make_unique<SpecialSplit>(body->vocab);

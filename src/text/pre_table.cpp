@@ -51,7 +51,11 @@ constexpr CutStep kDeepSeekLlm[] = {
     {Cut::isolate, HZ_FINAL_SPACES},
     {Cut::isolate, "[\\x{4E00}-\\x{9FA5}\\x{800}-\\x{4E00}\\x{AC00}-\\x{D7FF}]+"},
     {Cut::isolate, "\\p{N}+"}};
-constexpr CutStep kDeepSeekCoder[] = {{Cut::isolate, "[\\r\\n]"}, {Cut::isolate, "\\s?\\p{L}+"}, {Cut::isolate, "\\s?\\p{P}+"}, {Cut::isolate, "[\\x{4E00}-\\x{9FA5}\\x{800}-\\x{4E00}\\x{AC00}-\\x{D7FF}]+"}, {Cut::isolate, "\\p{N}"}};
+constexpr CutStep kDeepSeekCoder[] = {{Cut::isolate, "[\\r\\n]"},
+                                      {Cut::isolate, "\\s?\\p{L}+"},
+                                      {Cut::isolate, "\\s?\\p{P}+"},
+                                      {Cut::isolate, "[\\x{4E00}-\\x{9FA5}\\x{800}-\\x{4E00}\\x{AC00}-\\x{D7FF}]+"},
+                                      {Cut::isolate, "\\p{N}"}};
 constexpr CutStep kDeepSeek3[] = {
     {Cut::isolate, "\\p{N}{1,3}"},
     {Cut::isolate, "[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+"},

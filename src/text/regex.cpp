@@ -34,9 +34,10 @@ constexpr ClassText kClasses[] = {
 };
 
 // PCRE2 takes a bare script name for the script's extensions, other engines for the script.
-constexpr std::string_view kScripts[] = {"Arabic", "Armenian", "Bengali", "Bopomofo", "Cyrillic", "Devanagari", "Ethiopic", "Georgian", "Greek",
-                                         "Gujarati", "Gurmukhi", "Han", "Hangul", "Hebrew", "Hiragana", "Kannada", "Katakana", "Khmer", "Lao",
-                                         "Latin", "Malayalam", "Mongolian", "Myanmar", "Sinhala", "Tamil", "Telugu", "Thai", "Tibetan"};
+constexpr std::string_view kScripts[] = {"Arabic",    "Armenian", "Bengali",  "Bopomofo", "Cyrillic", "Devanagari", "Ethiopic",
+                                         "Georgian",  "Greek",    "Gujarati", "Gurmukhi", "Han",      "Hangul",     "Hebrew",
+                                         "Hiragana",  "Kannada",  "Katakana", "Khmer",    "Lao",      "Latin",      "Malayalam",
+                                         "Mongolian", "Myanmar",  "Sinhala",  "Tamil",    "Telugu",   "Thai",       "Tibetan"};
 
 // Rewrites a pattern from left to right.
 class Translator {

@@ -58,7 +58,8 @@ Affix SpecialSplit::affix(TokenId id) const {
   return at != vocab_.affixes.end() && at->first == id ? at->second : Affix{};
 }
 
-bool SpecialSplit::fits(std::string_view text, std::size_t begin, std::size_t end, TokenId id, const Ranges& parsed, std::size_t range) const {
+bool SpecialSplit::fits(std::string_view text, std::size_t begin, std::size_t end, TokenId id, const Ranges& parsed,
+                        std::size_t range) const {
   if (vocab_.special[static_cast<std::size_t>(id)] != Special::always &&
       !(range < parsed.size() && parsed[range].begin <= begin && end <= parsed[range].end))
     return false;

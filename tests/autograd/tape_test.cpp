@@ -169,7 +169,8 @@ TEST_CASE("a checkpointed part runs again and gives the same gradients, its vari
 
 TEST_CASE("a checkpoint around constants records nothing", "[autograd]") {
   Tape tape;
-  const auto y = checkpoint([](std::span<const Tensor> in, bool) { return std::vector<Tensor>{in[0].clone()}; }, std::vector<Tensor>{values({1})});
+  const auto y =
+      checkpoint([](std::span<const Tensor> in, bool) { return std::vector<Tensor>{in[0].clone()}; }, std::vector<Tensor>{values({1})});
   CHECK(y[0].grad_id() == 0);
   CHECK(tape.size() == 0);
 }

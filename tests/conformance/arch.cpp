@@ -48,7 +48,8 @@ std::vector<float> run(const Model& model, std::span<const std::int32_t> ids, st
 }
 
 // Expected rows of one sequence from each accepted reference file.
-void judge(const std::string& name, const json& m, std::size_t index, std::span<const float> got, const std::vector<std::vector<float>>& references, Report& report) {
+void judge(const std::string& name, const json& m, std::size_t index, std::span<const float> got,
+           const std::vector<std::vector<float>>& references, Report& report) {
   const std::size_t width = m["width"], offset = m["logits"]["row_offsets"][index].get<std::size_t>() * width;
   const bool quantized = m.contains("tolerance_act_quant_max");
   const double max_ok = quantized ? m["tolerance_act_quant_max"].get<double>() : m["tolerance"].get<double>();
@@ -59,7 +60,9 @@ void judge(const std::string& name, const json& m, std::size_t index, std::span<
     if (d.max < best.max) best = d;
   }
   if (best.max <= max_ok && best.rms <= rms_ok) report.pass(name);
-  else report.fail(name, "max difference <= " + std::to_string(max_ok) + ", rms <= " + std::to_string(rms_ok), "max " + std::to_string(best.max) + ", rms " + std::to_string(best.rms));
+  else
+    report.fail(name, "max difference <= " + std::to_string(max_ok) + ", rms <= " + std::to_string(rms_ok),
+                "max " + std::to_string(best.max) + ", rms " + std::to_string(best.rms));
 }
 
 void run_case(const fs::path& dir, const std::string& name, const Options& options, Report& report) {
@@ -94,7 +97,8 @@ void run_case(const fs::path& dir, const std::string& name, const Options& optio
     try {
       const auto whole = run(*model, sequences[i], sequences[i].size());
       const auto single = run(*model, sequences[i], 1), halves = run(*model, sequences[i], (sequences[i].size() + 1) / 2);
-      const bool same = std::memcmp(whole.data(), single.data(), whole.size() * 4) == 0 && std::memcmp(whole.data(), halves.data(), whole.size() * 4) == 0;
+      const bool same = std::memcmp(whole.data(), single.data(), whole.size() * 4) == 0 &&
+                        std::memcmp(whole.data(), halves.data(), whole.size() * 4) == 0;
       if (!same && options.device == "cpu") report.fail(n, "the same bits as one batch, token by token and in two chunks", "other bits");
       else judge(n, m, i, whole, references, report);
     } catch (const Error& e) {

@@ -49,18 +49,23 @@ const FileKind* kind_of(const BadFile& file) {
 std::string flaw(const BadFile& file, const Outcome& o) {
   if (o.kind != Outcome::Kind::refused) return {};
   if (o.what.empty()) return "an error without a cause";
-  if (o.where.find(file.file) == std::string::npos && o.what.find(file.file) == std::string::npos) return "an error that does not name the file";
-  if (file.line > 0 && !(o.where + " ").ends_with("line " + std::to_string(file.line) + " ")) return "an error that does not name line " + std::to_string(file.line);
+  if (o.where.find(file.file) == std::string::npos && o.what.find(file.file) == std::string::npos)
+    return "an error that does not name the file";
+  if (file.line > 0 && !(o.where + " ").ends_with("line " + std::to_string(file.line) + " "))
+    return "an error that does not name line " + std::to_string(file.line);
   // A template's bound is on what it makes (TemplateLimits), not on its size.
-  const std::uint64_t spare = file.kind == "template" ? text::TemplateLimits{}.live_bytes + text::TemplateLimits{}.output_bytes : kSpareMemory;
-  if (memory_limits_apply() && o.grown_rss > file.bytes + spare) return "an error after taking " + std::to_string(o.grown_rss) + " bytes of memory";
+  const std::uint64_t spare =
+      file.kind == "template" ? text::TemplateLimits{}.live_bytes + text::TemplateLimits{}.output_bytes : kSpareMemory;
+  if (memory_limits_apply() && o.grown_rss > file.bytes + spare)
+    return "an error after taking " + std::to_string(o.grown_rss) + " bytes of memory";
   return {};
 }
 
 enum class Verdict { as_expected, tolerated, wrong };
 
 // Runs one check; reports a failure itself.
-Verdict judge(const std::filesystem::path& dir, const BadFile& file, FileCheck check, const std::string& expect, std::string_view stage, Report& report) {
+Verdict judge(const std::filesystem::path& dir, const BadFile& file, FileCheck check, const std::string& expect, std::string_view stage,
+              Report& report) {
   const Outcome o = run_limited([&] { check(dir, file); });
   const std::string wanted = expect + " (" + std::string(stage) + "): " + file.what;
   const bool ended = o.kind != Outcome::Kind::died;
@@ -91,7 +96,8 @@ void run_case(const std::filesystem::path& dir, const BadFile& file, Report& rep
     if (parsed == Verdict::wrong) return;
     if (parse_only) return finish(file, parsed, report);
   }
-  if (kind->whole == nullptr) return report.skip(file.file, file.kind + " parses as it should; the check of its " + file.level + " level is not built yet");
+  if (kind->whole == nullptr)
+    return report.skip(file.file, file.kind + " parses as it should; the check of its " + file.level + " level is not built yet");
   finish(file, judge(dir, file, kind->whole, file.expect, file.level, report), report);
 }
 

@@ -27,7 +27,9 @@ void read_safetensors(const std::filesystem::path& dir, const BadFile& file) {
   }
 }
 
-[[noreturn]] void wrong_output(const BadFile& file, const std::string& what) { throw Error(ErrorKind::failed, "wrong output: " + what, file.file); }
+[[noreturn]] void wrong_output(const BadFile& file, const std::string& what) {
+  throw Error(ErrorKind::failed, "wrong output: " + what, file.file);
+}
 
 std::string joined(std::span<const std::int32_t> ids) {
   std::string s;
@@ -49,7 +51,8 @@ void continue_prompt(const Model& model, const BadFile& file) {
     next.assign(1, static_cast<std::int32_t>(std::max_element(row.begin(), row.end()) - row.begin()));
     out.push_back(next[0]);
   }
-  if (!file.ref_tokens.empty() && out != file.ref_tokens) wrong_output(file, "greedy ids " + joined(out) + "in place of " + joined(file.ref_tokens));
+  if (!file.ref_tokens.empty() && out != file.ref_tokens)
+    wrong_output(file, "greedy ids " + joined(out) + "in place of " + joined(file.ref_tokens));
 }
 
 void run_model(const std::filesystem::path& dir, const BadFile& file) { continue_prompt(Model::load(dir / file.file), file); }
@@ -70,7 +73,8 @@ void render_template(const std::filesystem::path& dir, const BadFile& file) {
 // Rows as training takes them, without a model; the first bad one is an error.
 void read_rows(const std::filesystem::path& dir, const BadFile& file) {
   const auto report = train::check_dataset(dir / file.file, {.strict = true});
-  if (file.rows >= 0 && report.rows != file.rows) wrong_output(file, std::to_string(report.rows) + " rows in place of " + std::to_string(file.rows));
+  if (file.rows >= 0 && report.rows != file.rows)
+    wrong_output(file, std::to_string(report.rows) + " rows in place of " + std::to_string(file.rows));
 }
 
 }  // namespace

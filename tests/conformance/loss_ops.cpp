@@ -15,8 +15,9 @@ namespace {
 
 constexpr double kThroughSoftmax = 1e-4;
 
-const std::map<std::string, Unary> kFunctions = {{"silu", Unary::silu},     {"gelu_tanh", Unary::gelu_tanh}, {"gelu_erf", Unary::gelu_erf},     {"gelu_quick", Unary::gelu_quick},
-                                                 {"relu_sqr", Unary::relu2}, {"swiglu", Unary::silu},         {"geglu_tanh", Unary::gelu_tanh}};
+const std::map<std::string, Unary> kFunctions = {
+    {"silu", Unary::silu},      {"gelu_tanh", Unary::gelu_tanh}, {"gelu_erf", Unary::gelu_erf},   {"gelu_quick", Unary::gelu_quick},
+    {"relu_sqr", Unary::relu2}, {"swiglu", Unary::silu},         {"geglu_tanh", Unary::gelu_tanh}};
 
 // The gradients of sum(upstream * y).
 GradStore backward(Tape& tape, const LossCase& c, const Tensor& y) {
@@ -39,11 +40,12 @@ Tensor table_of(const LossCase& c, LossCheck& check) {
   if (!c.at("freq_factors").is_null())
     for (const double f : numbers(c.at("freq_factors"))) factors.push_back(static_cast<float>(f));
   const auto positions = c.at("positions").get<std::vector<std::int64_t>>();
-  const Tensor own = model::rope_table(*std::max_element(positions.begin(), positions.end()) + 1, static_cast<int>(2 * half), c.at("base").get<double>(),
-                                       1 / c.at("freq_scale").get<double>(), factors);
+  const Tensor own = model::rope_table(*std::max_element(positions.begin(), positions.end()) + 1, static_cast<int>(2 * half),
+                                       c.at("base").get<double>(), 1 / c.at("freq_scale").get<double>(), factors);
   for (std::size_t p = 0; p < positions.size(); ++p)
     for (std::int64_t i = 0; i < 2 * half; ++i) {
-      const float want = table.data<float>()[static_cast<std::int64_t>(p) * 2 * half + i], got = own.data<float>()[positions[p] * 2 * half + i];
+      const float want = table.data<float>()[static_cast<std::int64_t>(p) * 2 * half + i],
+                  got = own.data<float>()[positions[p] * 2 * half + i];
       if (std::fabs(want - got) > 1e-3f) check.near("rope table", got, want, 0);  // float32 factors against float64 at large positions
     }
   return table;
@@ -122,7 +124,8 @@ void check_norms(const LossCase& c, LossCheck& check) {
 void check_attention(const LossCase& c, LossCheck& check) {
   const Tensor q_given = tensor_of(c.at("q"));
   const Var k(tensor_of(c.at("k"))), v(tensor_of(c.at("v")));
-  const std::int64_t keys = k.shape()[0], offset = c.at("q_offset").get<std::int64_t>(), heads = q_given.size(1), dim = q_given.size(2), width = heads * dim;
+  const std::int64_t keys = k.shape()[0], offset = c.at("q_offset").get<std::int64_t>(), heads = q_given.size(1), dim = q_given.size(2),
+                     width = heads * dim;
   const auto padded = [&](const Tensor& t) {
     Tensor all = Tensor::zeros({keys, width});
     std::copy_n(t.data<float>(), t.numel(), all.data<float>() + offset * width);
@@ -131,7 +134,8 @@ void check_attention(const LossCase& c, LossCheck& check) {
   const Var q(padded(q_given));
   const auto kv_heads = static_cast<int>(k.shape()[1]);
   Backend& backend = backend_of(q);
-  const auto layout = std::make_shared<model::PageLayout>(backend, std::vector<KvLayout>{{KvKind::f32, kv_heads, static_cast<int>(dim), static_cast<int>(dim)}});
+  const auto layout = std::make_shared<model::PageLayout>(
+      backend, std::vector<KvLayout>{{KvKind::f32, kv_heads, static_cast<int>(dim), static_cast<int>(dim)}});
   model::KvSequence sequence(layout);
   sequence.reserve(keys);
   const KvSegment segment{0, keys, 0, 0, sequence.pages()};

@@ -39,7 +39,8 @@ class Folder {
     Bytes b = load(name);
     const auto& files = manifest_.at("files");
     if (files.contains(name) && files.at(name).value("bytes", b.size()) != b.size())
-      throw Error(ErrorKind::bad_file, "has " + std::to_string(b.size()) + " bytes, the manifest says " + files.at(name).at("bytes").dump(), name);
+      throw Error(ErrorKind::bad_file, "has " + std::to_string(b.size()) + " bytes, the manifest says " + files.at(name).at("bytes").dump(),
+                  name);
     return b;
   }
   // Elements of a row: the last dimension that the manifest gives.
@@ -131,7 +132,8 @@ void dequant(const Case& c) {
 Tensor rows_of(const Case& c, const std::string& name) {
   const auto x = c.folder.read_as<float>(name);
   const std::int64_t cols = c.folder.cols(name);
-  if (cols <= 0 || static_cast<std::int64_t>(x.size()) % cols != 0) throw Error(ErrorKind::bad_file, "does not divide into rows of " + std::to_string(cols), name);
+  if (cols <= 0 || static_cast<std::int64_t>(x.size()) % cols != 0)
+    throw Error(ErrorKind::bad_file, "does not divide into rows of " + std::to_string(cols), name);
   return Tensor::from(x, {static_cast<std::int64_t>(x.size()) / cols, cols});
 }
 
@@ -269,7 +271,8 @@ void run_case(const Case& c, void (*body)(const Case&)) {
   }
 }
 
-void run_one(const Folder& folder, Report& report, const char* direction, const std::string& type, const json& entry, void (*body)(const Case&)) {
+void run_one(const Folder& folder, Report& report, const char* direction, const std::string& type, const json& entry,
+             void (*body)(const Case&)) {
   const std::string name = std::string(direction) + "/" + type;
   if (!report.wants(name)) return;
   const auto wtype = quant::from_id(entry.at("type_id").get<std::uint32_t>());

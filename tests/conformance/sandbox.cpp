@@ -136,7 +136,8 @@ Outcome run_limited(const std::function<void()>& check, const Limits& limits) {
   const std::string grown = take_part(answer);
   if (!in_time) outcome.what = "still running after " + std::to_string(limits.seconds) + " s";
   else if (!memory_limits_apply() && static_cast<std::uint64_t>(usage.ru_maxrss) > limits.address_space / 1024)
-    outcome.what = "took " + std::to_string(usage.ru_maxrss / 1024) + " MiB of memory";  // a sanitizer's own limit does not reach a forked child
+    outcome.what =
+        "took " + std::to_string(usage.ru_maxrss / 1024) + " MiB of memory";  // a sanitizer's own limit does not reach a forked child
   else if (WIFSIGNALED(status)) outcome.what = "killed by signal " + std::to_string(WTERMSIG(status));
   else if (WEXITSTATUS(status) == kOk) outcome.kind = Outcome::Kind::ok;
   else if (WEXITSTATUS(status) == kRefused) outcome.kind = Outcome::Kind::refused;

@@ -55,7 +55,8 @@ std::string show(std::string_view bytes) {
 
 std::string from_hex(std::string_view hex) {
   std::string out;
-  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) out.push_back(static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
+    out.push_back(static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
   return out;
 }
 
@@ -119,7 +120,8 @@ void run_case(const CaseSet& set, const json& c, Report& report) {
   };
   const Ids plain = list("ids", {}), parsed = list("ids_parse_special", plain);
   const auto mode = [&](const char* label, bool add, bool parse, const Ids& expected) {
-    judge(report, fmt::format("{}/{}", name, label), expected, why, [&] { return t.encode(input, {.add_special = add, .parse_special = parse}); });
+    judge(report, fmt::format("{}/{}", name, label), expected, why,
+          [&] { return t.encode(input, {.add_special = add, .parse_special = parse}); });
   };
   mode("plain", false, false, plain);
   mode("parse_special", false, true, parsed);
@@ -147,7 +149,8 @@ void run_pair(const CaseSet& set, const fs::path& stem, Report& report) {
     Ids expected;
     std::istringstream numbers(line);
     for (TokenId id; numbers >> id;) expected.push_back(id);
-    judge(report, fmt::format("{}/inp-{}", set.name, n), expected, "", [&] { return set.tokenizer->encode(input, {.add_special = false}); });
+    judge(report, fmt::format("{}/inp-{}", set.name, n), expected, "",
+          [&] { return set.tokenizer->encode(input, {.add_special = false}); });
   }
 }
 

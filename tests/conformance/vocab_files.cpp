@@ -41,7 +41,8 @@ void unpack(const fs::path& from, const fs::path& to) {
   }
   lzma_end(&stream);
   out.flush();
-  if (rc != LZMA_STREAM_END || !out) throw Error(ErrorKind::bad_file, fmt::format("cannot be unpacked (liblzma code {})", static_cast<int>(rc)), from.string());
+  if (rc != LZMA_STREAM_END || !out)
+    throw Error(ErrorKind::bad_file, fmt::format("cannot be unpacked (liblzma code {})", static_cast<int>(rc)), from.string());
 }
 #endif
 
@@ -91,7 +92,8 @@ std::optional<fs::path> VocabFiles::find(const fs::path& dir, const std::string&
   const char* models = std::getenv("HANZO_MODELS");
   if (models != nullptr && fs::is_directory(models))
     if (auto found = find_model(models, name, case_set)) return found;
-  reason = models ? "the vocabulary is not in the data nor its model in HANZO_MODELS" : "the vocabulary is not in the data (HANZO_MODELS can name a folder of models)";
+  reason = models ? "the vocabulary is not in the data nor its model in HANZO_MODELS"
+                  : "the vocabulary is not in the data (HANZO_MODELS can name a folder of models)";
   return std::nullopt;
 }
 

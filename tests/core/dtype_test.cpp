@@ -58,7 +58,8 @@ TEST_CASE("float to half rounds to nearest even around every half") {
     const auto m = static_cast<float>(middle);  // exact: one bit more than a half
     for (const float x : {std::nextafter(m, 0.0f), m, std::nextafter(m, 1e9f)}) {
       const std::uint32_t want = nearest_half(static_cast<double>(x));
-      if (to_half(x).bits != want || to_half(-x).bits != (want | 0x8000u)) FAIL("float " << x << ": " << to_half(x).bits << ", expected " << want);
+      if (to_half(x).bits != want || to_half(-x).bits != (want | 0x8000u))
+        FAIL("float " << x << ": " << to_half(x).bits << ", expected " << want);
     }
   }
   SUCCEED("all midpoints and their neighbours");

@@ -135,7 +135,8 @@ TEST_CASE("callers at the same time each get all of their work done") {
 TEST_CASE("parallel_for covers the range once, in chunks of the grain") {
   for (const int threads : {1, 2, 5})
     for (const std::int64_t n : {0, 1, 9, 10, 11, 1000})
-      for (const std::int64_t grain : {std::int64_t{0}, std::int64_t{1}, std::int64_t{10}, std::int64_t{5000}, std::numeric_limits<std::int64_t>::max()}) {
+      for (const std::int64_t grain :
+           {std::int64_t{0}, std::int64_t{1}, std::int64_t{10}, std::int64_t{5000}, std::numeric_limits<std::int64_t>::max()}) {
         std::vector<std::atomic<int>> seen(static_cast<std::size_t>(n));
         std::atomic<bool> wrong{false};
         parallel_for(threads, n, grain, [&](std::int64_t begin, std::int64_t end) {

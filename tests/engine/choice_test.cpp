@@ -47,7 +47,8 @@ TEST_CASE("choices are scored like each text alone", "[engine]") {
   std::size_t shared = alone.size();
   for (const std::string& c : choices) {
     const auto ids = gen.tokenizer().encode(text + c);
-    shared = std::min(shared, static_cast<std::size_t>(std::mismatch(alone.begin(), alone.end(), ids.begin(), ids.end()).first - alone.begin()));
+    shared =
+        std::min(shared, static_cast<std::size_t>(std::mismatch(alone.begin(), alone.end(), ids.begin(), ids.end()).first - alone.begin()));
   }
   for (std::size_t i = 0; i < choices.size(); ++i) {
     CHECK(s.log_prob[i] == plain_score(gen.model(), gen.tokenizer().encode(text + choices[i]), shared));
@@ -60,7 +61,9 @@ TEST_CASE("choices are scored like each text alone", "[engine]") {
 TEST_CASE("choices that cannot be meant are refused", "[engine]") {
   const TempDir dir;
   const Generator gen = tiny_generator(dir.path());
-  const auto score = [&](std::string_view text, std::vector<std::string> choices) { return error_of_call([&] { score_choices(gen.model(), gen.tokenizer(), text, choices); }).kind(); };
+  const auto score = [&](std::string_view text, std::vector<std::string> choices) {
+    return error_of_call([&] { score_choices(gen.model(), gen.tokenizer(), text, choices); }).kind();
+  };
   CHECK(score("hello", {"a"}) == ErrorKind::usage);
   CHECK(score("hello", {"a", ""}) == ErrorKind::usage);
   CHECK(score("", {"a", "b"}) == ErrorKind::usage);

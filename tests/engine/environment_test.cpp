@@ -62,7 +62,10 @@ std::string read(const fs::path& file) {
 
 // Numbers as every writer and reader of ours writes and reads them.
 std::string numbers(const fs::path& folder, const fs::path& model_file) {
-  std::string s = text::ChatTemplate::parse("{{ 2.5 }} {{ 1e-7 }} {{ 1234567.25 }} {{ '%.2f' | format(3.14159) }} {{ '1.5' | float }} {{ [0.1] | tojson }}").render(text::ChatInput{}).text;
+  std::string s = text::ChatTemplate::parse(
+                      "{{ 2.5 }} {{ 1e-7 }} {{ 1234567.25 }} {{ '%.2f' | format(3.14159) }} {{ '1.5' | float }} {{ [0.1] | tojson }}")
+                      .render(text::ChatInput{})
+                      .text;
   s += "\n" + train::metric_line({.step = 1, .epoch = 0.5, .loss = 1234.5, .lr = 1e-5});
   s += "\n" + std::to_string(train::parse_metric_line(R"({"step": 2, "loss": 1234.5})").loss == 1234.5);
   s += "\n" + io::parse_json(R"({"a": 1234.5, "b": 1e-3})").dump();
@@ -150,7 +153,8 @@ TEST_CASE("faults: a full disk is an error to every writer, the old file stays, 
   for (const char* name : {"a", "b", "c"}) three.add(name, Tensor::zeros({15'000}));
   three.write(dir.path() / "three.gguf");
   const auto o = run_limited([&] {
-    if (::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) throw Error(ErrorKind::unsupported, "no mount name space");
+    if (::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
+      throw Error(ErrorKind::unsupported, "no mount name space");
     if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=96k") != 0) throw Error(ErrorKind::unsupported, "no tmpfs can be mounted");
     io::write_file(disk / "old", "old");
     const auto full = [&](const char* what, const std::function<void()>& write) {
@@ -176,7 +180,8 @@ TEST_CASE("faults: a full disk is an error to every writer, the old file stays, 
     io::write_file(disk / "old", "new");
     expect(read(disk / "old") == "new", "no write works any more");
   });
-  if (o.text().find("no mount name space") != std::string::npos || o.text().find("no tmpfs") != std::string::npos) HZ_SKIP("no tmpfs can be mounted here");
+  if (o.text().find("no mount name space") != std::string::npos || o.text().find("no tmpfs") != std::string::npos)
+    HZ_SKIP("no tmpfs can be mounted here");
   CHECK(o.text() == "ok");
 }
 

@@ -59,7 +59,8 @@ TEST_CASE("gbnf: literals, classes, escapes", "[engine]") {
 }
 
 TEST_CASE("gbnf: groups, alternatives, repetition, comments, newlines", "[engine]") {
-  const std::string g = "# a list\nroot ::= (  # first\n  item |\n  \"none\"\n)\n\nitem ::= \"- \" [^\\n]+ \"\\n\" |\n  \"* \" word+\r\nword ::= [a-z]\n";
+  const std::string g =
+      "# a list\nroot ::= (  # first\n  item |\n  \"none\"\n)\n\nitem ::= \"- \" [^\\n]+ \"\\n\" |\n  \"* \" word+\r\nword ::= [a-z]\n";
   CHECK(matches(g, "- x y\n"));
   CHECK(matches(g, "* abc"));
   CHECK(matches(g, "none"));

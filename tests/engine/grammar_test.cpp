@@ -20,7 +20,9 @@ std::vector<std::uint64_t> mask_of(const GrammarState& s) {
   s.mask(bits);
   return bits;
 }
-bool has(const std::vector<std::uint64_t>& bits, std::int32_t id) { return ((bits[static_cast<std::size_t>(id) / 64] >> (id % 64)) & 1) != 0; }
+bool has(const std::vector<std::uint64_t>& bits, std::int32_t id) {
+  return ((bits[static_cast<std::size_t>(id) / 64] >> (id % 64)) & 1) != 0;
+}
 std::int32_t byte_id(char c) { return 3 + static_cast<unsigned char>(c); }
 
 // A random body over a few letters, some of several bytes, and the rules r0 … r3.
@@ -35,7 +37,8 @@ std::string random_body(std::mt19937& random, int depth) {
     case 7: {
       const auto min = random() % 4;
       const auto top = random() % 3 == 0 ? 12 : 3;  // above 8 copies repetitions are counted
-      return "(" + random_body(random, depth + 1) + "){" + std::to_string(min) + "," + (random() % 4 == 0 ? "" : std::to_string(min + random() % static_cast<unsigned>(top))) + "}";
+      return "(" + random_body(random, depth + 1) + "){" + std::to_string(min) + "," +
+             (random() % 4 == 0 ? "" : std::to_string(min + random() % static_cast<unsigned>(top))) + "}";
     }
     default: return "r" + std::to_string(random() % 4);
   }
@@ -48,7 +51,8 @@ TEST_CASE("masks equal a plain recogniser on random grammars", "[engine]") {
   int grammars = 0, steps = 0;
   for (int round = 0; round < 400; ++round) {
     std::string g = "root ::= " + random_body(random, 0) + " " + random_body(random, 0) + "\n";
-    for (int r = 0; r < 4; ++r) g += "r" + std::to_string(r) + " ::= " + random_body(random, 1) + " | \"" + static_cast<char>('a' + r) + "\"\n";
+    for (int r = 0; r < 4; ++r)
+      g += "r" + std::to_string(r) + " ::= " + random_body(random, 1) + " | \"" + static_cast<char>('a' + r) + "\"\n";
     std::shared_ptr<const Grammar> grammar;
     try {
       grammar = Grammar::from_gbnf(g);
@@ -61,7 +65,8 @@ TEST_CASE("masks equal a plain recogniser on random grammars", "[engine]") {
     for (const char c : alphabet) pieces.emplace_back(1, c);
     for (int i = 0; i < 40; ++i) {
       std::string p;
-      for (std::size_t k = 2 + random() % 6; k > 0; --k) p += random() % 3 == 0 ? std::string("é日ab").substr(random() % 7, 1 + random() % 3) : std::string(1, "abc"[random() % 3]);
+      for (std::size_t k = 2 + random() % 6; k > 0; --k)
+        p += random() % 3 == 0 ? std::string("é日ab").substr(random() % 7, 1 + random() % 3) : std::string(1, "abc"[random() % 3]);
       pieces.push_back(p);
     }
     const auto table = test::table_of(pieces, {0});

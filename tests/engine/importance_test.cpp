@@ -32,7 +32,8 @@ Tensor logits_of(const Model& model, std::span<const std::int32_t> ids) {
 struct Keep final : nn::Observer {
   std::map<std::string, Tensor> seen;
   void see(const std::string& weight, const Tensor& x) override { seen[weight] = x.clone(); }
-  void see_experts(const std::string&, std::int64_t, const Tensor&, std::span<const std::int32_t>, std::span<const std::int32_t>) override {}
+  void see_experts(const std::string&, std::int64_t, const Tensor&, std::span<const std::int32_t>, std::span<const std::int32_t>) override {
+  }
 };
 
 }  // namespace
@@ -55,7 +56,8 @@ TEST_CASE("importance is the mean square of what each matrix reads") {
       REQUIRE(!means.empty());
       for (std::int64_t c = 0; c < x.cols(); ++c) {
         double sum = 0;
-        for (std::int64_t r = 0; r < x.rows(); ++r) sum += double(x.data<float>()[r * x.cols() + c]) * double(x.data<float>()[r * x.cols() + c]);
+        for (std::int64_t r = 0; r < x.rows(); ++r)
+          sum += double(x.data<float>()[r * x.cols() + c]) * double(x.data<float>()[r * x.cols() + c]);
         CHECK(means[static_cast<std::size_t>(c)] == Approx(sum / static_cast<double>(x.rows())).epsilon(1e-5));
       }
     }
@@ -83,7 +85,8 @@ TEST_CASE("logits are the same bits with and without an observer") {
 TEST_CASE("importance is the same for any number of threads, and adds up over windows") {
   const test::TempDir dir;
   const auto ids = some_ids(64);
-  const auto one = collect_importance(tiny(dir, {}, 1), ids, {.window = 16}), three = collect_importance(tiny(dir, {}, 3), ids, {.window = 16});
+  const auto one = collect_importance(tiny(dir, {}, 1), ids, {.window = 16}),
+             three = collect_importance(tiny(dir, {}, 3), ids, {.window = 16});
   CHECK(one.chunk_count == 4);
   for (const auto& [name, e] : one.entries()) {
     CHECK(e.sums == three.entries().at(name).sums);

@@ -13,8 +13,10 @@ namespace hz::test {
 
 // Bytes and tokens as models have them: they span the borders of JSON's parts, and split characters.
 inline std::shared_ptr<const TokenTable> json_table() {
-  return byte_table({"{\"", "\":", "\": ", "\": \"", "\",", "\", \"", "\"}", "\"]", "\n", "\n  ", "},", "}]", "]}", "[{", "[[", "[\"", "true", "false", "null", "tr", "name", "age", "id",
-                     "na", "me", "the", " the", "12", "100", "0.", "1.5", "e+1", "\\n", "\\u00", "\\u", "é", "日本", "\xF0\x9F", "\x98\x80", "2024", "-0", "-01-", "aa", "bb", "ab", "x\"", "kind", "value", "left", ", \"", ",\n"});
+  return byte_table({"{\"",  "\":", "\": ", "\": \"", "\",",   "\", \"", "\"}", "\"]",   "\n",    "\n  ", "},",   "}]",       "]}",
+                     "[{",   "[[",  "[\"",  "true",   "false", "null",   "tr",  "name",  "age",   "id",   "na",   "me",       "the",
+                     " the", "12",  "100",  "0.",     "1.5",   "e+1",    "\\n", "\\u00", "\\u",   "é",    "日本", "\xF0\x9F", "\x98\x80",
+                     "2024", "-0",  "-01-", "aa",     "bb",    "ab",     "x\"", "kind",  "value", "left", ", \"", ",\n"});
 }
 
 // Throws std::runtime_error when the text does not end: a mask that leads nowhere.

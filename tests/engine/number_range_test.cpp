@@ -76,7 +76,8 @@ TEST_CASE("integers between bounds are exactly those", "[engine]") {
       const std::string text = std::to_string(v);
       const bool expected = inside(dec(text), lo, hi);
       any = any || expected;
-      INFO((lo ? text_of(lo->value) : "-") << (lo && lo->exclusive ? " < " : " <= ") << text << (hi && hi->exclusive ? " < " : " <= ") << (hi ? text_of(hi->value) : "-"));
+      INFO((lo ? text_of(lo->value) : "-") << (lo && lo->exclusive ? " < " : " <= ") << text << (hi && hi->exclusive ? " < " : " <= ")
+                                           << (hi ? text_of(hi->value) : "-"));
       REQUIRE((s && takes(*s, text)) == expected);
     }
     if (any) REQUIRE(s.has_value());
@@ -105,13 +106,15 @@ TEST_CASE("numbers between bounds are exactly those, by their digits", "[engine]
       for (const char* more : {"", "0", "1", "01", "9"}) {
         const std::string base = text_of(d);
         texts.push_back(*more == '\0' ? base : base + (d.fraction.empty() ? "." : "") + more);
-        if (!d.fraction.empty()) texts.push_back(base.substr(0, base.size() - 1) + "9"), texts.push_back(base.substr(0, base.size() - 1) + "0");
+        if (!d.fraction.empty())
+          texts.push_back(base.substr(0, base.size() - 1) + "9"), texts.push_back(base.substr(0, base.size() - 1) + "0");
       }
     for (std::string& text : texts) {
       if (text.back() == '.') text += '0';
       const Decimal v = dec(text);
       const bool negative_zero = text[0] == '-' && v.is_zero();
-      INFO((lo ? text_of(lo->value) : "-") << (lo && lo->exclusive ? " < " : " <= ") << text << (hi && hi->exclusive ? " < " : " <= ") << (hi ? text_of(hi->value) : "-"));
+      INFO((lo ? text_of(lo->value) : "-") << (lo && lo->exclusive ? " < " : " <= ") << text << (hi && hi->exclusive ? " < " : " <= ")
+                                           << (hi ? text_of(hi->value) : "-"));
       REQUIRE((s && takes(*s, text)) == (inside(v, lo, hi) && !negative_zero));
     }
     if (!s) continue;

@@ -73,7 +73,8 @@ TEST_CASE("repetition, frequency and presence penalties follow their formula", "
       for (const auto& [id, x] : before) {
         float expected = x;
         if (counts.count(id) > 0)
-          expected = (x > 0 ? x / o.repeat_penalty : x * o.repeat_penalty) - static_cast<float>(counts[id]) * o.frequency_penalty - o.presence_penalty;
+          expected = (x > 0 ? x / o.repeat_penalty : x * o.repeat_penalty) - static_cast<float>(counts[id]) * o.frequency_penalty -
+                     o.presence_penalty;
         CHECK(after.at(id) == Approx(expected).margin(1e-5));
       }
     }

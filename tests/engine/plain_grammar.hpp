@@ -95,7 +95,8 @@ class PlainGrammar {
       case Expr::Kind::chars:
         for (const auto& s : engine::utf8_sequences(e.set)) {
           Item bytes{Item::Kind::bytes, 0, 0, 0, {}};
-          for (int i = 0; i < s.length; ++i) bytes.ranges.emplace_back(s.bytes[static_cast<std::size_t>(i)].lo, s.bytes[static_cast<std::size_t>(i)].hi);
+          for (int i = 0; i < s.length; ++i)
+            bytes.ranges.emplace_back(s.bytes[static_cast<std::size_t>(i)].lo, s.bytes[static_cast<std::size_t>(i)].hi);
           with({bytes});
         }
         break;

@@ -19,8 +19,9 @@ using test::random_logits;
 
 namespace {
 
-Sampled sample(SamplingOptions o, const std::vector<float>& logits, std::int64_t position = 0, const std::vector<std::int32_t>& history = {},
-               std::span<const std::uint64_t> mask = {}, std::shared_ptr<const TokenTable> table = nullptr) {
+Sampled sample(SamplingOptions o, const std::vector<float>& logits, std::int64_t position = 0,
+               const std::vector<std::int32_t>& history = {}, std::span<const std::uint64_t> mask = {},
+               std::shared_ptr<const TokenTable> table = nullptr) {
   if (!o.seed) o.seed = 1;
   Sampler s(o, static_cast<std::int32_t>(logits.size()), std::move(table));
   SamplerState state = s.initial_state();
@@ -124,12 +125,22 @@ TEST_CASE("top-k off and top-k above the vocabulary are the same", "[engine]") {
 
 TEST_CASE("options outside their range are refused by the name of the field", "[engine]") {
   const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
-  const std::pair<const char*, float SamplingOptions::*> floats[] = {
-      {"temperature", &SamplingOptions::temperature}, {"dynatemp_range", &SamplingOptions::dynatemp_range}, {"dynatemp_exponent", &SamplingOptions::dynatemp_exponent},
-      {"top_p", &SamplingOptions::top_p}, {"min_p", &SamplingOptions::min_p}, {"typical_p", &SamplingOptions::typical_p}, {"top_n_sigma", &SamplingOptions::top_n_sigma},
-      {"xtc_probability", &SamplingOptions::xtc_probability}, {"xtc_threshold", &SamplingOptions::xtc_threshold}, {"repeat_penalty", &SamplingOptions::repeat_penalty},
-      {"frequency_penalty", &SamplingOptions::frequency_penalty}, {"presence_penalty", &SamplingOptions::presence_penalty}, {"dry_multiplier", &SamplingOptions::dry_multiplier},
-      {"dry_base", &SamplingOptions::dry_base}, {"mirostat_tau", &SamplingOptions::mirostat_tau}, {"mirostat_eta", &SamplingOptions::mirostat_eta}};
+  const std::pair<const char*, float SamplingOptions::*> floats[] = {{"temperature", &SamplingOptions::temperature},
+                                                                     {"dynatemp_range", &SamplingOptions::dynatemp_range},
+                                                                     {"dynatemp_exponent", &SamplingOptions::dynatemp_exponent},
+                                                                     {"top_p", &SamplingOptions::top_p},
+                                                                     {"min_p", &SamplingOptions::min_p},
+                                                                     {"typical_p", &SamplingOptions::typical_p},
+                                                                     {"top_n_sigma", &SamplingOptions::top_n_sigma},
+                                                                     {"xtc_probability", &SamplingOptions::xtc_probability},
+                                                                     {"xtc_threshold", &SamplingOptions::xtc_threshold},
+                                                                     {"repeat_penalty", &SamplingOptions::repeat_penalty},
+                                                                     {"frequency_penalty", &SamplingOptions::frequency_penalty},
+                                                                     {"presence_penalty", &SamplingOptions::presence_penalty},
+                                                                     {"dry_multiplier", &SamplingOptions::dry_multiplier},
+                                                                     {"dry_base", &SamplingOptions::dry_base},
+                                                                     {"mirostat_tau", &SamplingOptions::mirostat_tau},
+                                                                     {"mirostat_eta", &SamplingOptions::mirostat_eta}};
   for (const auto& [name, field] : floats)
     for (const float bad : {nan, inf, -inf}) {
       SamplingOptions o;
@@ -174,7 +185,8 @@ TEST_CASE("the order of the stages is parsed or refused", "[engine]") {
   CHECK(parse_sampling_order("temperature") == std::vector<S>{S::temperature});
   CHECK(parse_sampling_order("t") == std::vector<S>{S::temperature});
   CHECK(parse_sampling_order(" top_k , temp; typ_p") == std::vector<S>{S::top_k, S::temperature, S::typical});
-  for (const char* bad : {"", " ", ";", "top_k;", "top_k;;temp", "top_k;nosuch", "nosuch", "top_k;top_k", "kk", "kz", "temp;temperature", "top_k temp", "\xff", "topk"}) {
+  for (const char* bad : {"", " ", ";", "top_k;", "top_k;;temp", "top_k;nosuch", "nosuch", "top_k;top_k", "kk", "kz", "temp;temperature",
+                          "top_k temp", "\xff", "topk"}) {
     INFO(bad);
     CHECK_THROWS_AS(parse_sampling_order(bad), Error);
     SamplingOptions o;
@@ -213,7 +225,8 @@ TEST_CASE("the draw follows the distribution", "[engine]") {
         o.sampling_order = "top_k;temperature";
       }
       std::vector<std::pair<double, std::int32_t>> weights;
-      for (std::size_t i = 0; i < n; ++i) weights.emplace_back(std::exp(static_cast<double>(logits[i]) / static_cast<double>(0.7f)), static_cast<std::int32_t>(i));
+      for (std::size_t i = 0; i < n; ++i)
+        weights.emplace_back(std::exp(static_cast<double>(logits[i]) / static_cast<double>(0.7f)), static_cast<std::int32_t>(i));
       std::sort(weights.rbegin(), weights.rend());
       if (list) weights.resize(10);
       double sum = 0;
@@ -449,7 +462,9 @@ TEST_CASE("logprobs are those of the untruncated softmax, sorted, whatever the o
     long double max = -1e30L, sum = 0;
     for (const float x : logits) max = std::max(max, static_cast<long double>(x));
     for (const float x : logits) sum += std::exp(static_cast<long double>(x) - max);
-    const auto exact = [&](std::int32_t id) { return static_cast<double>(static_cast<long double>(logits[static_cast<std::size_t>(id)]) - max - std::log(sum)); };
+    const auto exact = [&](std::int32_t id) {
+      return static_cast<double>(static_cast<long double>(logits[static_cast<std::size_t>(id)]) - max - std::log(sum));
+    };
     const Logprobs l = logprobs(logits, 5, chosen);
     CHECK(l.chosen.id == chosen);
     if (logits[static_cast<std::size_t>(chosen)] == kNegInf) CHECK(l.chosen.logprob == kNegInf);
@@ -463,7 +478,8 @@ TEST_CASE("logprobs are those of the untruncated softmax, sorted, whatever the o
       if (l.top[i].logprob == l.top[i - 1].logprob) CHECK(l.top[i].id > l.top[i - 1].id);
     }
     CHECK(total <= 1 + 1e-6);
-    CHECK(l.top.size() == std::min<std::size_t>(5, static_cast<std::size_t>(std::count_if(logits.begin(), logits.end(), [](float x) { return x > kNegInf; }))));
+    CHECK(l.top.size() == std::min<std::size_t>(5, static_cast<std::size_t>(
+                                                       std::count_if(logits.begin(), logits.end(), [](float x) { return x > kNegInf; }))));
   }
   const std::vector<float> three{1, 2, 3};
   CHECK(logprobs(three, 0, 1).top.empty());

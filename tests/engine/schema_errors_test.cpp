@@ -35,9 +35,11 @@ std::string nested(const std::string& open, const std::string& inner, const std:
 }  // namespace
 
 TEST_CASE("schema: keywords that would not be enforced are refused by path", "[engine]") {
-  for (const char* keyword : {"not", "if", "then", "else", "patternProperties", "propertyNames", "contains", "minContains", "dependentRequired", "dependentSchemas",
-                              "unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "nullable", "nosuch"})
-    refuse(R"({"type":"object","properties":{"a":{")" + std::string(keyword) + R"(":{}}}})", kUnsupported, std::string("'") + keyword + "' is not built", std::string("schema #/properties/a/") + keyword);
+  for (const char* keyword :
+       {"not", "if", "then", "else", "patternProperties", "propertyNames", "contains", "minContains", "dependentRequired",
+        "dependentSchemas", "unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "nullable", "nosuch"})
+    refuse(R"({"type":"object","properties":{"a":{")" + std::string(keyword) + R"(":{}}}})", kUnsupported,
+           std::string("'") + keyword + "' is not built", std::string("schema #/properties/a/") + keyword);
   refuse(R"({"type":"array","uniqueItems":true})", kUnsupported, "uniqueItems", "#/uniqueItems");
   CHECK_NOTHROW(Grammar::from_json_schema(R"({"type":"array","uniqueItems":false})"));
   refuse(R"({"type":"string","format":"nosuch"})", kUnsupported, "format 'nosuch'", "#/format");
@@ -48,7 +50,8 @@ TEST_CASE("schema: keywords that would not be enforced are refused by path", "[e
   refuse(R"({"type":"string","pattern":"a","format":"date"})", kUnsupported, "pattern and format together");
   refuse(R"({"type":"string","pattern":"^a*$","maxLength":3})", kUnsupported, "next to pattern");
   refuse(R"({"enum":["a"],"pattern":"b"})", kUnsupported, "next to enum", "#/pattern");
-  refuse(R"({"type":"object","properties":{"a":{}},"additionalProperties":true,"maxProperties":3})", kUnsupported, "maxProperties", "#/maxProperties");
+  refuse(R"({"type":"object","properties":{"a":{}},"additionalProperties":true,"maxProperties":3})", kUnsupported, "maxProperties",
+         "#/maxProperties");
   refuse(R"({"type":"object","minProperties":3})", kUnsupported, "minProperties");
   refuse(R"({"$ref":"https://example.org/x.json"})", kUnsupported, "leads out of this document");
   refuse(R"({"$ref":"other.json#/a"})", kUnsupported, "leads out of this document");
@@ -58,9 +61,11 @@ TEST_CASE("schema: keywords that would not be enforced are refused by path", "[e
 
 TEST_CASE("schema: patterns outside the subset are refused", "[engine]") {
   const auto pattern = [](const std::string& p) { return R"({"type":"string","pattern":")" + p + R"("})"; };
-  for (const char* p : {"(?=a)", "(?!a)", "(?<=a)b", "(?<!a)b", "(?i)a", "(a)\\\\1", "\\\\bword", "\\\\B", "\\\\p{L}", "\\\\k<n>", "a^b", "(^a)", "(a$)", "a$b", "\\\\q"})
+  for (const char* p : {"(?=a)", "(?!a)", "(?<=a)b", "(?<!a)b", "(?i)a", "(a)\\\\1", "\\\\bword", "\\\\B", "\\\\p{L}", "\\\\k<n>", "a^b",
+                        "(^a)", "(a$)", "a$b", "\\\\q"})
     refuse(pattern(p), kUnsupported, "not built", "#/pattern");
-  for (const char* p : {"(", ")", "[", "[b-a]", "*", "a**", "a{2}{3}", "a{3,2}", "(?<n", "\\\\x4", "\\\\u12", "\\\\u{110000}", "\\\\", "[^\\\\s\\\\S]", "\\\\ud800", "a{99999999}"})
+  for (const char* p : {"(", ")", "[", "[b-a]", "*", "a**", "a{2}{3}", "a{3,2}", "(?<n", "\\\\x4", "\\\\u12", "\\\\u{110000}", "\\\\",
+                        "[^\\\\s\\\\S]", "\\\\ud800", "a{99999999}"})
     refuse(pattern(p), kUsage, "the pattern", "#/pattern");
   refuse(pattern(nested("(", "a", ")", 1000)), kUsage, "nests groups");
   refuse(pattern(std::string(100'000, 'a')), kUsage, "64 KiB");
@@ -112,21 +117,25 @@ TEST_CASE("schema: contradictions are refused by path", "[engine]") {
   refuse(R"({"allOf":[{"type":"string"},{"type":"integer","enum":["a"]}]})", kUsage, "exclude each other");
   refuse(R"({"allOf":[{"const":1},{"const":2,"enum":[2]}]})", kUsage, "exclude each other");
   for (const char* ways : {R"({"type":"integer"},{"type":"number"})", R"({"const":1},{"const":1,"title":"one"})", R"({},{"type":"string"})",
-                           R"({"type":"string","maxLength":3},{"type":["null","string"]})", R"(true,{"const":1})", R"({"$ref":"#/$defs/a"},{"type":"null"})"}) {
+                           R"({"type":"string","maxLength":3},{"type":["null","string"]})", R"(true,{"const":1})",
+                           R"({"$ref":"#/$defs/a"},{"type":"null"})"}) {
     const std::string one_of = std::string("{\"oneOf\":[") + ways + R"(],"$defs":{"a":{"type":"null","enum":[null]}}})";
     refuse(one_of, kUsage, "of oneOf too", "/oneOf/");
     refuse(R"({"allOf":[)" + one_of + R"(,{"minLength":1}],"$defs":{"a":{"type":"null"}}})", kUsage, "of oneOf too", "/oneOf/");
   }
-  CHECK_NOTHROW(Grammar::from_json_schema(R"({"oneOf":[{"type":"integer","minimum":3},{"type":"number","maximum":2},{"type":"string"},false]})"));
+  CHECK_NOTHROW(
+      Grammar::from_json_schema(R"({"oneOf":[{"type":"integer","minimum":3},{"type":"number","maximum":2},{"type":"string"},false]})"));
   refuse(R"({"type":"string","pattern":"^a{5}$","maxLength":3})", kUsage, nothing);
   refuse(R"({"type":"string","format":"uuid","minLength":50})", kUsage, nothing);
-  refuse(R"({"type":"object","properties":{"a":{"type":"integer"}},"required":["b"],"additionalProperties":false})", kUsage, "'b' is none of the properties");
+  refuse(R"({"type":"object","properties":{"a":{"type":"integer"}},"required":["b"],"additionalProperties":false})", kUsage,
+         "'b' is none of the properties");
   refuse(R"({"type":"object","properties":{"a":false},"required":["a"]})", kUsage, "'a' can have no value");
   refuse(R"({"type":"object","properties":{"a":{}},"required":["a"],"maxProperties":0})", kUsage, nothing);
   refuse(R"({"type":"object","properties":{"a":{}},"minProperties":2})", kUsage, nothing);
   refuse(R"({"type":"object","additionalProperties":false,"minProperties":1})", kUsage, nothing);
   refuse(R"({"anyOf":[{"type":"string"},{"type":"null"}],"type":"integer"})", kUsage, "no alternative of anyOf");
-  refuse(R"({"type":"object","properties":{"x":{"type":"array","items":{"type":"string","minLength":2,"maxLength":1}}}})", kUsage, nothing, "#/properties/x/items");
+  refuse(R"({"type":"object","properties":{"x":{"type":"array","items":{"type":"string","minLength":2,"maxLength":1}}}})", kUsage, nothing,
+         "#/properties/x/items");
 }
 
 TEST_CASE("schema: texts without end are refused", "[engine]") {
@@ -142,7 +151,8 @@ TEST_CASE("schema: hostile sizes end in an error, soon", "[engine]") {
   refuse(nested(R"({"items":)", "{}", "}", 10'000), kUsage, "nested more than 256 deep");
   refuse(nested("[", "", "]", 1'000'000), kUsage, "nested more than 256 deep");
   refuse(nested(R"({"anyOf":[)", "{}", "]}", 120), kUsage, "nested more than 200 deep");
-  refuse(R"({"type":"array","items":{"type":"array","items":{"type":"integer"},"maxItems":1000},"minItems":900000})", kUsage, "too large", "grammar");
+  refuse(R"({"type":"array","items":{"type":"array","items":{"type":"integer"},"maxItems":1000},"minItems":900000})", kUsage, "too large",
+         "grammar");
   refuse(std::string(5'000'000, ' ') + "{}", kUsage, "4 MiB");
   std::string ways = "{\"allOf\":[";
   for (int i = 0; i < 20; ++i) ways += R"({"anyOf":[{"minimum":)" + std::to_string(i) + R"(},{"maximum":3}]},)";
@@ -162,6 +172,7 @@ TEST_CASE("schema: hostile sizes end in an error, soon", "[engine]") {
     for (int i = 0; i < 5'000; ++i) wide += (i > 0 ? ",\"p" : "\"p") + std::to_string(i) + R"(":{"type":"integer"})";
     CHECK_NOTHROW(Grammar::from_json_schema(wide + R"(},"additionalProperties":false,"required":)" + required + "}"));
   }
-  CHECK_NOTHROW(Grammar::from_json_schema(R"({"type":"object","properties":{")" + std::string(5'000, 'k') + R"(":{}},"additionalProperties":true})"));
+  CHECK_NOTHROW(
+      Grammar::from_json_schema(R"({"type":"object","properties":{")" + std::string(5'000, 'k') + R"(":{}},"additionalProperties":true})"));
   CHECK_NOTHROW(Grammar::from_json_schema(R"({"type":"string","maxLength":100000000000})"));
 }

@@ -77,16 +77,36 @@ TEST_CASE("texts drawn through the masks of a schema are valid JSON and valid un
 TEST_CASE("two schemas at once are both kept, whatever they are made of, or refused", "[engine]") {
 #if HZ_HAVE_VALIJSON
   const char* const parts[] = {
-      R"({"type":"string"})", R"({"type":"integer"})", R"({"type":["number","null"]})", R"({"type":"array"})", R"({"type":"object"})",
-      R"({"enum":["a",1,null,[1],{"a":1}]})", R"({"enum":["a","aa",2.5]})", R"({"const":1})", R"({"const":"a"})", R"({"const":2,"enum":[7]})",
-      R"({"type":"integer","enum":["a",1]})", R"({"type":"boolean","enum":[1]})", R"({"minLength":2,"maxLength":3})", R"({"type":"string","maxLength":1})",
-      R"({"minimum":1,"exclusiveMaximum":9})", R"({"type":"number","maximum":1})", R"({"type":"array","items":{"type":"integer"},"maxItems":3})",
-      R"({"type":"array","items":[{"type":"string"},{"type":"null"}],"maxItems":3})", R"({"items":[{"type":"integer"}],"additionalItems":false,"type":"array"})",
-      R"({"type":"array","items":[{}],"additionalItems":{"type":"integer"},"maxItems":3})", R"({"type":"array","minItems":2,"maxItems":2})",
-      R"({"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]})", R"({"type":"object","properties":{"a":{"minimum":3},"b":{"type":"null"}},"additionalProperties":false})",
-      R"({"type":"object","properties":{"b":{"type":"string","maxLength":3}},"additionalProperties":{"type":"integer"}})", R"({"type":"object","required":["b"]})",
-      R"({"anyOf":[{"type":"integer"},{"type":"string","maxLength":3}]})", R"({"anyOf":[{"type":"array","items":{"type":"null"},"maxItems":2},{"const":"a"}]})",
-      R"({"allOf":[{"type":["integer","string"]},{"type":["string","null"],"maxLength":2}]})", "true", "false"};
+      R"({"type":"string"})",
+      R"({"type":"integer"})",
+      R"({"type":["number","null"]})",
+      R"({"type":"array"})",
+      R"({"type":"object"})",
+      R"({"enum":["a",1,null,[1],{"a":1}]})",
+      R"({"enum":["a","aa",2.5]})",
+      R"({"const":1})",
+      R"({"const":"a"})",
+      R"({"const":2,"enum":[7]})",
+      R"({"type":"integer","enum":["a",1]})",
+      R"({"type":"boolean","enum":[1]})",
+      R"({"minLength":2,"maxLength":3})",
+      R"({"type":"string","maxLength":1})",
+      R"({"minimum":1,"exclusiveMaximum":9})",
+      R"({"type":"number","maximum":1})",
+      R"({"type":"array","items":{"type":"integer"},"maxItems":3})",
+      R"({"type":"array","items":[{"type":"string"},{"type":"null"}],"maxItems":3})",
+      R"({"items":[{"type":"integer"}],"additionalItems":false,"type":"array"})",
+      R"({"type":"array","items":[{}],"additionalItems":{"type":"integer"},"maxItems":3})",
+      R"({"type":"array","minItems":2,"maxItems":2})",
+      R"({"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]})",
+      R"({"type":"object","properties":{"a":{"minimum":3},"b":{"type":"null"}},"additionalProperties":false})",
+      R"({"type":"object","properties":{"b":{"type":"string","maxLength":3}},"additionalProperties":{"type":"integer"}})",
+      R"({"type":"object","required":["b"]})",
+      R"({"anyOf":[{"type":"integer"},{"type":"string","maxLength":3}]})",
+      R"({"anyOf":[{"type":"array","items":{"type":"null"},"maxItems":2},{"const":"a"}]})",
+      R"({"allOf":[{"type":["integer","string"]},{"type":["string","null"],"maxLength":2}]})",
+      "true",
+      "false"};
   const auto table = test::json_table();
   std::mt19937 random(72);
   int accepted = 0, refused = 0;

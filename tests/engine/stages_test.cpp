@@ -28,7 +28,8 @@ struct Plain {
       if (logits[i] > kNegInf) sorted.push_back({logits[i], static_cast<std::int32_t>(i)});
     std::stable_sort(sorted.begin(), sorted.end(), [](auto& a, auto& b) { return a.logit > b.logit; });
     long double sum = 0;
-    for (const Candidate& c : sorted) sum += p.emplace_back(std::exp((static_cast<long double>(c.logit) - static_cast<long double>(sorted[0].logit)) / temperature));
+    for (const Candidate& c : sorted)
+      sum += p.emplace_back(std::exp((static_cast<long double>(c.logit) - static_cast<long double>(sorted[0].logit)) / temperature));
     for (long double& x : p) x /= sum;
   }
   std::vector<std::int32_t> first_ids(std::size_t n) const {
@@ -122,11 +123,14 @@ TEST_CASE("min-p and top-n-sigma keep what is above their threshold", "[engine]"
     long double mean = 0, variance = 0;
     for (const Candidate& t : plain.sorted) mean += static_cast<long double>(t.logit);
     mean /= static_cast<long double>(plain.sorted.size());
-    for (const Candidate& t : plain.sorted) variance += (static_cast<long double>(t.logit) - mean) * (static_cast<long double>(t.logit) - mean);
+    for (const Candidate& t : plain.sorted)
+      variance += (static_cast<long double>(t.logit) - mean) * (static_cast<long double>(t.logit) - mean);
     const long double sigma = std::sqrt(variance / static_cast<long double>(plain.sorted.size()));
     for (const float n : {0.5f, 1.0f, 2.5f}) {
       const long double threshold = static_cast<long double>(plain.sorted[0].logit) - static_cast<long double>(n) * sigma;
-      if (std::any_of(plain.sorted.begin(), plain.sorted.end(), [&](auto& t) { return std::abs(static_cast<long double>(t.logit) - threshold) < 1e-5L; })) continue;
+      if (std::any_of(plain.sorted.begin(), plain.sorted.end(),
+                      [&](auto& t) { return std::abs(static_cast<long double>(t.logit) - threshold) < 1e-5L; }))
+        continue;
       start(c, logits, from_list);
       engine::keep_top_n_sigma(c, n, 1);
       CHECK(kept(c) == expect(threshold, 1));
@@ -168,8 +172,11 @@ TEST_CASE("xtc removes all but the least probable of the top choices", "[engine]
   on_many([](const std::vector<float>& logits, bool from_list) {
     const Plain plain(logits);
     for (const float threshold : {0.02f, 0.1f, 0.4f}) {
-      if (std::any_of(plain.p.begin(), plain.p.end(), [&](long double p) { return std::abs(p - static_cast<long double>(threshold)) < 1e-6L; })) continue;
-      const auto above = static_cast<std::size_t>(std::count_if(plain.p.begin(), plain.p.end(), [&](long double p) { return p >= static_cast<long double>(threshold); }));
+      if (std::any_of(plain.p.begin(), plain.p.end(),
+                      [&](long double p) { return std::abs(p - static_cast<long double>(threshold)) < 1e-6L; }))
+        continue;
+      const auto above = static_cast<std::size_t>(
+          std::count_if(plain.p.begin(), plain.p.end(), [&](long double p) { return p >= static_cast<long double>(threshold); }));
       auto expected = plain.first_ids(plain.p.size());
       if (above >= 2) expected.erase(expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(above - 1));
       Candidates c;

@@ -179,7 +179,8 @@ TEST_CASE_METHOD(StateFixture, "a state of another model, cache or context is re
   }
 }
 
-TEST_CASE_METHOD(StateFixture, "keys and values of one adapter are not another's: its factors, strength and later training tell", "[engine]") {
+TEST_CASE_METHOD(StateFixture, "keys and values of one adapter are not another's: its factors, strength and later training tell",
+                 "[engine]") {
   const Model base = load();
   const Adapter first = Adapter::create(base, {.rank = 2}, Seed{1}), second = Adapter::create(base, {.rank = 2}, Seed{2});
   for (const Adapter* a : {&first, &second})

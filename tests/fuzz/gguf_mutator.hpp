@@ -17,8 +17,29 @@ namespace hz::fuzz {
 
 // A number that checks like to get wrong.
 inline std::uint64_t odd_number(std::minstd_rand& random) {
-  constexpr std::uint64_t kNumbers[] = {0, 1, 2, 3, 7, 31, 32, 33, 64, 127, 255, 256, 1024, 65535, 1u << 20, 0x7fffffff, 0x80000000, 0xffffffff,
-                                        std::uint64_t{1} << 32, std::uint64_t{1} << 48, 0x7fffffffffffffff, 0x8000000000000000, 0xffffffffffffffff};
+  constexpr std::uint64_t kNumbers[] = {0,
+                                        1,
+                                        2,
+                                        3,
+                                        7,
+                                        31,
+                                        32,
+                                        33,
+                                        64,
+                                        127,
+                                        255,
+                                        256,
+                                        1024,
+                                        65535,
+                                        1u << 20,
+                                        0x7fffffff,
+                                        0x80000000,
+                                        0xffffffff,
+                                        std::uint64_t{1} << 32,
+                                        std::uint64_t{1} << 48,
+                                        0x7fffffffffffffff,
+                                        0x8000000000000000,
+                                        0xffffffffffffffff};
   return kNumbers[random() % std::size(kNumbers)];
 }
 
@@ -61,7 +82,8 @@ inline void mutate_tensor(std::vector<Entry>& list, std::minstd_rand& random) {
     case 2: e.type = static_cast<std::uint32_t>(random() % 42); break;
     case 3: list.erase(list.begin() + static_cast<std::ptrdiff_t>(random() % list.size())); break;
     default:
-      for (std::size_t i = 0; i < 1 + random() % 8 && !e.bytes.empty(); ++i) e.bytes[random() % e.bytes.size()] = static_cast<std::byte>(random());
+      for (std::size_t i = 0; i < 1 + random() % 8 && !e.bytes.empty(); ++i)
+        e.bytes[random() % e.bytes.size()] = static_cast<std::byte>(random());
   }
 }
 

@@ -17,8 +17,27 @@ namespace hz::fuzz {
 using Json = nlohmann::ordered_json;
 
 inline Json odd_json(std::minstd_rand& random) {
-  const Json values[] = {nullptr, true, 0, 1, -1, 2.5, -0.0, 1e300, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::uint64_t>::max(), "", "NONE", "LORA",
-                         "<|im_end|>", "\u00e9\u4e2d", std::string(300, 'x'), Json::array(), Json::object(), Json::array({1, "a", nullptr}), {{"a", 1}}, "[[[[[]]]]]"};
+  const Json values[] = {nullptr,
+                         true,
+                         0,
+                         1,
+                         -1,
+                         2.5,
+                         -0.0,
+                         1e300,
+                         std::numeric_limits<std::int64_t>::min(),
+                         std::numeric_limits<std::uint64_t>::max(),
+                         "",
+                         "NONE",
+                         "LORA",
+                         "<|im_end|>",
+                         "\u00e9\u4e2d",
+                         std::string(300, 'x'),
+                         Json::array(),
+                         Json::object(),
+                         Json::array({1, "a", nullptr}),
+                         {{"a", 1}},
+                         "[[[[[]]]]]"};
   return values[random() % std::size(values)];
 }
 
@@ -70,7 +89,8 @@ class Folder {
   Folder() {
     const std::filesystem::path shm = "/dev/shm";
     std::error_code none;
-    std::string name = ((std::filesystem::is_directory(shm, none) ? shm : std::filesystem::temp_directory_path()) / "hanzo-fuzz-XXXXXX").string();
+    std::string name =
+        ((std::filesystem::is_directory(shm, none) ? shm : std::filesystem::temp_directory_path()) / "hanzo-fuzz-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) std::abort();
     path_ = name;
   }

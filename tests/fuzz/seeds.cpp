@@ -41,7 +41,17 @@ void models(const std::filesystem::path& folder) {
   tiny.qk_norm = tiny.post_norm = true;
   tiny.window = 5;
   write(TinyModel(tiny));
-  tiny = {.layers = 1, .hidden = 32, .ff = 32, .vocab = 24, .context = 32, .heads = 2, .kv_heads = 1, .head_dim = 16, .type = WType::q8_0, .experts = 2, .experts_used = 1};
+  tiny = {.layers = 1,
+          .hidden = 32,
+          .ff = 32,
+          .vocab = 24,
+          .context = 32,
+          .heads = 2,
+          .kv_heads = 1,
+          .head_dim = 16,
+          .type = WType::q8_0,
+          .experts = 2,
+          .experts_used = 1};
   write(TinyModel(tiny));
   tiny.experts = tiny.experts_used = 0;
   tiny.vocab = static_cast<std::int64_t>(small_bpe().texts.size());
@@ -73,17 +83,20 @@ void adapters(const std::filesystem::path& folder) {
   const TempDir dir;
   fuzz::tiny_base().write(dir.path() / "base.gguf");
   const Model base = Model::load(dir.path() / "base.gguf", {.threads = 1, .context = 16});
-  const std::pair<const char*, nn::LoraOptions> kinds[] = {{"lora", {.rank = 2, .alpha = 4, .targets = "attn_q,ffn_down"}},
-                                                           {"rslora", {.rank = 1, .alpha = 1, .targets = "attn_k,output", .method = nn::AdapterMethod::rslora}},
-                                                           {"dora", {.rank = 2, .alpha = 4, .targets = "attn_v", .method = nn::AdapterMethod::dora}},
-                                                           {"patterns", {.rank = 2, .alpha = 4, .targets = "attn_q,attn_v", .rank_pattern = {{"attn_v", 1}}, .alpha_pattern = {{"attn_v", 2}}}}};
+  const std::pair<const char*, nn::LoraOptions> kinds[] = {
+      {"lora", {.rank = 2, .alpha = 4, .targets = "attn_q,ffn_down"}},
+      {"rslora", {.rank = 1, .alpha = 1, .targets = "attn_k,output", .method = nn::AdapterMethod::rslora}},
+      {"dora", {.rank = 2, .alpha = 4, .targets = "attn_v", .method = nn::AdapterMethod::dora}},
+      {"patterns", {.rank = 2, .alpha = 4, .targets = "attn_q,attn_v", .rank_pattern = {{"attn_v", 1}}, .alpha_pattern = {{"attn_v", 2}}}}};
   for (const auto& [name, options] : kinds) {
     const Adapter a = Adapter::create(base, options, Seed{1});
     a.save(dir.path() / name);
-    put(folder / (std::string("folder-") + name), "\1" + bytes_of(dir.path() / name / "adapter_config.json") + '\0' + bytes_of(dir.path() / name / "adapter_model.safetensors"));
+    put(folder / (std::string("folder-") + name),
+        "\1" + bytes_of(dir.path() / name / "adapter_config.json") + '\0' + bytes_of(dir.path() / name / "adapter_model.safetensors"));
   }
   io::GgufWriter w;
-  for (const auto& [key, value] : {std::pair{"general.type", "adapter"}, {"adapter.type", "lora"}, {"general.architecture", "llama"}}) set_string(w.metadata(), key, value);
+  for (const auto& [key, value] : {std::pair{"general.type", "adapter"}, {"adapter.type", "lora"}, {"general.architecture", "llama"}})
+    set_string(w.metadata(), key, value);
   w.metadata().set("adapter.lora.alpha", {4.0f});
   w.add("blk.0.attn_q.weight.lora_a", Tensor::zeros({2, 32}));
   w.add("blk.0.attn_q.weight.lora_b", Tensor::zeros({32, 2}, DType::f16));

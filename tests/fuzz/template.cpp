@@ -17,8 +17,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Input in(data, size);
     const std::string source(in.line()), said = text::repair_utf8(in.rest());
     const auto tmpl = text::ChatTemplate::parse(source);
-    const nlohmann::ordered_json messages = {{{"role", "system"}, {"content", "be"}}, {{"role", "user"}, {"content", said}}, {{"role", "assistant"}, {"content", "yes " + said}}};
-    const nlohmann::ordered_json tools = nlohmann::ordered_json::array({{{"type", "function"}, {"function", {{"name", "f"}, {"parameters", {{"type", "object"}}}}}}});
+    const nlohmann::ordered_json messages = {{{"role", "system"}, {"content", "be"}},
+                                             {{"role", "user"}, {"content", said}},
+                                             {{"role", "assistant"}, {"content", "yes " + said}}};
+    const nlohmann::ordered_json tools =
+        nlohmann::ordered_json::array({{{"type", "function"}, {"function", {{"name", "f"}, {"parameters", {{"type", "object"}}}}}}});
     const nlohmann::ordered_json variables = {{"bos_token", "<s>"}, {"eos_token", "</s>"}};
     text::ChatInput input{.messages = &messages, .tools = &tools, .variables = &variables};
     input.limits = {.steps = 20000, .steps_per_message = 100, .live_bytes = std::size_t{4} << 20, .output_bytes = std::size_t{1} << 20};

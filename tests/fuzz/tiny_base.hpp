@@ -6,7 +6,8 @@
 namespace hz::fuzz {
 
 inline test::TinyModel tiny_base() {
-  return test::TinyModel({.layers = 1, .hidden = 32, .ff = 32, .vocab = 24, .context = 32, .heads = 2, .kv_heads = 1, .head_dim = 16, .type = WType::q8_0});
+  return test::TinyModel(
+      {.layers = 1, .hidden = 32, .ff = 32, .vocab = 24, .context = 32, .heads = 2, .kv_heads = 1, .head_dim = 16, .type = WType::q8_0});
 }
 
 }  // namespace hz::fuzz

@@ -21,7 +21,8 @@ std::shared_ptr<const Tokenizer> small(const char* model, const char* pre) {
   if (std::string_view(model) == "gpt2") v = test::small_bpe();
   else if (std::string_view(model) == "llama") v.add_byte_tokens();
   float score = -1;
-  for (const char* piece : {"\u2581", "\u2581a", "a", "b", "ab", "abc", "##a", "##b", "he", "llo", "\u00e9", "\u4e2d", "\U0001f600"}) v.add(piece, text::TokenType::normal, score -= 1);
+  for (const char* piece : {"\u2581", "\u2581a", "a", "b", "ab", "abc", "##a", "##b", "he", "llo", "\u00e9", "\u4e2d", "\U0001f600"})
+    v.add(piece, text::TokenType::normal, score -= 1);
   io::Metadata m = v.metadata(model, pre);
   test::set_id(m, "tokenizer.ggml.bos_token_id", 1);
   test::set_id(m, "tokenizer.ggml.eos_token_id", 2);

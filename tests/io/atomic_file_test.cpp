@@ -65,7 +65,9 @@ TEST_CASE("an atomic file refuses folders, devices and folders that do not exist
   const TempDir dir;
   CHECK(error_of([&] { AtomicFile f(dir.path()); }).find("cannot write: this is a folder") == 0);
   CHECK(error_of([&] { AtomicFile f("/dev/null"); }).find("cannot write: this is not a regular file") == 0);
-  CHECK(error_of([&] { AtomicFile f(dir.path() / "no" / "x"); }).find("cannot make a file in this folder: No such file or directory | no/x") == 0);
+  CHECK(error_of([&] {
+          AtomicFile f(dir.path() / "no" / "x");
+        }).find("cannot make a file in this folder: No such file or directory | no/x") == 0);
 }
 
 TEST_CASE("two atomic files for one target do not disturb each other") {

@@ -27,7 +27,8 @@ std::string verdict(const std::string& bytes, ReadMode mode = ReadMode::map) {
 RawGguf good() {
   RawGguf raw;
   raw.keys = {kv("general.architecture", 8, text("llama")), kv("llama.block_count", 4, le(2u)), kv("flag", 7, "\1"),
-              kv("tokens", 9, array(8, 3, text("a") + text("") + text("ccc"))), kv("nest", 9, array(9, 2, array(5, 1, le(7)) + array(7, 2, "\1" + std::string(1, '\0'))))};
+              kv("tokens", 9, array(8, 3, text("a") + text("") + text("ccc"))),
+              kv("nest", 9, array(9, 2, array(5, 1, le(7)) + array(7, 2, "\1" + std::string(1, '\0'))))};
   raw.tensors = {{"a.weight", {32, 2}, 2, 0}, {"b", {4}, 0, 64}};
   raw.data = std::string(64 + 16, '\1');
   return raw;
@@ -51,25 +52,35 @@ std::string changed(Change&& change) {
 TEST_CASE("gguf refuses other files by what they are") {
   REQUIRE(verdict(good().bytes()).empty());
   CHECK(starts(verdict(""), "magic: needs 4 bytes at byte 0, the file ends after 0 | h.gguf | the file is damaged or incomplete"));
-  CHECK(starts(verdict("<!DOCTYPE html>"), "magic: the file begins with \"<!DO\", a GGUF file with \"GGUF\" | h.gguf | check that the download"));
+  CHECK(starts(verdict("<!DOCTYPE html>"),
+               "magic: the file begins with \"<!DO\", a GGUF file with \"GGUF\" | h.gguf | check that the download"));
   CHECK(starts(verdict("ggjt1234"), "magic: this is a GGML file from before GGUF"));
   CHECK(starts(changed([](RawGguf& r) { r.version = 1; }), "version: GGUF version 1 is not supported"));
   CHECK(starts(changed([](RawGguf& r) { r.version = 4; }), "version: GGUF version 4 is not supported"));
   CHECK(starts(changed([](RawGguf& r) { r.version = 0x03000000; }), "version: a big-endian GGUF file (version 3)"));
   const TempDir dir;
   CHECK(starts(error_of([&] { Gguf::open(dir.path()); }), "this is a folder, not a file"));
-  CHECK(starts(error_of([&] { Gguf::open(dir.path() / "no.gguf"); }), "cannot open the file: No such file or directory | no.gguf | check the path"));
+  CHECK(starts(error_of([&] { Gguf::open(dir.path() / "no.gguf"); }),
+               "cannot open the file: No such file or directory | no.gguf | check the path"));
   CHECK(starts(error_of([&] { Gguf::open("/dev/zero"); }), "this is not a regular file"));
 }
 
 TEST_CASE("gguf counts are compared with the file before anything is reserved") {
   CHECK(starts(changed([](RawGguf& r) { r.n_tensors = 1ull << 63; }), "the number of tensors: 9,223,372,036,854,775,808, the file's"));
   CHECK(starts(changed([](RawGguf& r) { r.n_keys = 1ull << 40; }), "the number of metadata keys: 1,099,511,627,776, the file's"));
-  CHECK(starts(changed([](RawGguf& r) { r.n_tensors = 3; r.data = std::string(200, '\0'); }), "a tensor description: the tensor name is empty"));
-  CHECK(starts(changed([](RawGguf& r) { r.keys[3] = kv("tokens", 9, array(8, 1ull << 32, "")); }), "key tokens: an array of 4,294,967,296 string values"));
-  CHECK(starts(changed([](RawGguf& r) { r.keys[3] = kv("tokens", 9, array(6, 1ull << 62, "")); }), "key tokens: an array of 4,611,686,018,427,387,904 f32"));
-  CHECK(starts(changed([](RawGguf& r) { r.keys[3] = kv("tokens", 9, array(9, 1ull << 20, "")); }), "key tokens: an array of 1,048,576 array values"));
-  CHECK(starts(changed([](RawGguf& r) { r.keys[0] = kv("k", 8, le(~0ull)); }), "key k: a string of 18,446,744,073,709,551,615 bytes at byte"));
+  CHECK(starts(changed([](RawGguf& r) {
+                 r.n_tensors = 3;
+                 r.data = std::string(200, '\0');
+               }),
+               "a tensor description: the tensor name is empty"));
+  CHECK(starts(changed([](RawGguf& r) { r.keys[3] = kv("tokens", 9, array(8, 1ull << 32, "")); }),
+               "key tokens: an array of 4,294,967,296 string values"));
+  CHECK(starts(changed([](RawGguf& r) { r.keys[3] = kv("tokens", 9, array(6, 1ull << 62, "")); }),
+               "key tokens: an array of 4,611,686,018,427,387,904 f32"));
+  CHECK(starts(changed([](RawGguf& r) { r.keys[3] = kv("tokens", 9, array(9, 1ull << 20, "")); }),
+               "key tokens: an array of 1,048,576 array values"));
+  CHECK(starts(changed([](RawGguf& r) { r.keys[0] = kv("k", 8, le(~0ull)); }),
+               "key k: a string of 18,446,744,073,709,551,615 bytes at byte"));
   CHECK(starts(changed([](RawGguf& r) { r.keys[0] = le(~0ull); }), "a metadata key: a string of 18,446"));
 }
 
@@ -81,10 +92,12 @@ TEST_CASE("gguf keys and values are legal or refused by name") {
   CHECK(starts(changed([](RawGguf& r) { r.keys[3] = kv("x", 9, array(13, 0, "")); }), "key x: unknown value type 13"));
   CHECK(starts(changed([](RawGguf& r) { r.keys[2] = kv("x", 7, "\2"); }), "key x: a bool of value 2"));
   CHECK(starts(changed([](RawGguf& r) { r.keys[2] = kv("x", 9, array(7, 3, "\1\1\3")); }), "key x: a bool of value 3"));
-  CHECK(starts(changed([](RawGguf& r) { r.keys[1] = kv(std::string("a\0b", 3), 4, le(2u)); }), "a metadata key: the key contains a control character"));
+  CHECK(starts(changed([](RawGguf& r) { r.keys[1] = kv(std::string("a\0b", 3), 4, le(2u)); }),
+               "a metadata key: the key contains a control character"));
   CHECK(starts(changed([](RawGguf& r) { r.keys[1] = kv("a\xff", 4, le(2u)); }), "a metadata key: the key is not UTF-8"));
   CHECK(changed([](RawGguf& r) { r.keys[1] = kv(std::string(65535, 'k'), 4, le(2u)); }).empty());
-  CHECK(starts(changed([](RawGguf& r) { r.keys[1] = kv(std::string(65536, 'k'), 4, le(2u)); }), "a metadata key: the key is 65,536 bytes long"));
+  CHECK(starts(changed([](RawGguf& r) { r.keys[1] = kv(std::string(65536, 'k'), 4, le(2u)); }),
+               "a metadata key: the key is 65,536 bytes long"));
   const auto deep = [](int n) {
     std::string s;
     for (int i = 1; i < n; ++i) s += array(9, 1, "");
@@ -97,9 +110,15 @@ TEST_CASE("gguf keys and values are legal or refused by name") {
 
 TEST_CASE("gguf alignment is a u32, a power of two from 8 on") {
   for (const std::uint32_t a : {0u, 1u, 3u, 4u, 48u, 0x80000001u})
-    CHECK(starts(changed([&](RawGguf& r) { r.keys.push_back(kv("general.alignment", 4, le(a))); }), "key general.alignment: " + grouped(a) + " is no legal alignment"));
-  CHECK(starts(changed([](RawGguf& r) { r.keys.push_back(kv("general.alignment", 10, le(32ull))); }), "key general.alignment: this key must be u32, it is u64"));
-  CHECK(starts(changed([](RawGguf& r) { r.keys.push_back(kv("general.alignment", 4, le(1u << 31))); r.tensors[1].offset = 0; }), "a.weight: 32 x 2 Q4_0 needs 36 bytes at offset 2,147,483,648"));
+    CHECK(starts(changed([&](RawGguf& r) { r.keys.push_back(kv("general.alignment", 4, le(a))); }),
+                 "key general.alignment: " + grouped(a) + " is no legal alignment"));
+  CHECK(starts(changed([](RawGguf& r) { r.keys.push_back(kv("general.alignment", 10, le(32ull))); }),
+               "key general.alignment: this key must be u32, it is u64"));
+  CHECK(starts(changed([](RawGguf& r) {
+                 r.keys.push_back(kv("general.alignment", 4, le(1u << 31)));
+                 r.tensors[1].offset = 0;
+               }),
+               "a.weight: 32 x 2 Q4_0 needs 36 bytes at offset 2,147,483,648"));
   CHECK(starts(changed([](RawGguf& r) { r.keys.push_back(kv("general.alignment", 4, le(64u))); r.tensors[1].offset = 96; }),
                "tensor b: offset 96 is no multiple of the alignment 64"));
 }
@@ -132,7 +151,8 @@ TEST_CASE("a cut file says how much is missing and how long it should be") {
   std::string bytes = good().bytes();
   const std::size_t whole = bytes.size();
   bytes.resize(whole - 10);
-  CHECK(starts(verdict(bytes), "b: 4 F32 needs 16 bytes at offset " + std::to_string(whole - 16) + ", the file ends 10 bytes earlier | h.gguf | download the file again (it has " +
+  CHECK(starts(verdict(bytes), "b: 4 F32 needs 16 bytes at offset " + std::to_string(whole - 16) +
+                                   ", the file ends 10 bytes earlier | h.gguf | download the file again (it has " +
                                    std::to_string(whole - 10) + " bytes, at least " + std::to_string(whole) + " are expected)"));
 }
 

@@ -32,8 +32,8 @@ GgufWriter model(std::uint32_t alignment, int tensors) {
 TEST_CASE("splitting and merging give back the same file, for any alignment and part size") {
   const TempDir dir;
   for (const std::uint32_t alignment : {32u, 256u})
-    for (const SplitOptions& options : {SplitOptions{}, SplitOptions{.max_tensors = 2}, SplitOptions{.max_bytes = 100}, SplitOptions{.max_bytes = 1},
-                                        SplitOptions{.max_tensors = 3, .metadata_first = true}}) {
+    for (const SplitOptions& options : {SplitOptions{}, SplitOptions{.max_tensors = 2}, SplitOptions{.max_bytes = 100},
+                                        SplitOptions{.max_bytes = 1}, SplitOptions{.max_tensors = 3, .metadata_first = true}}) {
       const fs::path in = dir.path() / "m.gguf", out = dir.path() / "out.gguf";
       model(alignment, 7).write(in);
       const auto parts = split_gguf(in, dir.path() / "part", options);

@@ -58,7 +58,8 @@ TEST_CASE("a split model names the part that is missing, swapped, renamed, forei
   const fs::path first = dir.path() / part_name(1, 3), second = dir.path() / part_name(2, 3), third = dir.path() / part_name(3, 3);
   const auto open_error = [](const fs::path& p) { return error_of([&] { Gguf::open(p); }); };
 
-  CHECK(open_error(second).find("this is part 2 of a model split into 3 | m-00002-of-00003.gguf | open the first part: m-00001-of-00003.gguf") == 0);
+  CHECK(open_error(second).find(
+            "this is part 2 of a model split into 3 | m-00002-of-00003.gguf | open the first part: m-00001-of-00003.gguf") == 0);
   fs::rename(third, dir.path() / "x");
   CHECK(open_error(first).find("part 3 of 3 is missing: m-00003-of-00003.gguf") == 0);
   fs::copy_file(second, third);
@@ -84,7 +85,7 @@ TEST_CASE("split names are five digits each and agree with their set") {
   CHECK(name->number == 2);
   CHECK(name->count == 12);
   CHECK(split_path("a", *name) == fs::path("a/b-c-00002-of-00012.gguf"));
-  for (const char* other : {"m.gguf", "m-0001-of-0002.gguf", "m-00003-of-00002.gguf", "m-00000-of-00002.gguf", "m-00001-of-0000x.gguf", "m_00001-of-00002.gguf",
-                            "00001-of-00002.gguf", "-of-00002.gguf", ".gguf", "m-00001-of-00002.bin"})
+  for (const char* other : {"m.gguf", "m-0001-of-0002.gguf", "m-00003-of-00002.gguf", "m-00000-of-00002.gguf", "m-00001-of-0000x.gguf",
+                            "m_00001-of-00002.gguf", "00001-of-00002.gguf", "-of-00002.gguf", ".gguf", "m-00001-of-00002.bin"})
     CHECK_FALSE(parse_split_name(other));
 }

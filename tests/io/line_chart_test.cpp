@@ -10,7 +10,8 @@ using hz::io::LineChart;
 
 TEST_CASE("a chart draws its series, names them safely and leaves out what is not finite", "[io]") {
   LineChart chart{.x_label = "depth <tokens>", .from_zero = true, .series = {}};
-  chart.series.push_back({.name = "a&b", .color = "#123456", .dots = true, .points = {{0, 10}, {100, std::numeric_limits<double>::quiet_NaN()}, {200, 5}}});
+  chart.series.push_back(
+      {.name = "a&b", .color = "#123456", .dots = true, .points = {{0, 10}, {100, std::numeric_limits<double>::quiet_NaN()}, {200, 5}}});
   chart.series.push_back({.name = "empty", .color = "#000000", .points = {}});
   const std::string svg = chart.svg();
   CHECK(svg.starts_with("<svg"));
@@ -26,7 +27,8 @@ TEST_CASE("a chart draws its series, names them safely and leaves out what is no
 
 TEST_CASE("a chart of nothing, of one point and of equal values is a chart", "[io]") {
   CHECK(LineChart{}.svg().find("</svg>") != std::string::npos);
-  for (const auto& points : {std::vector<std::pair<double, double>>{{3, 7}}, std::vector<std::pair<double, double>>{{0, 2}, {1, 2}, {2, 2}}}) {
+  for (const auto& points :
+       {std::vector<std::pair<double, double>>{{3, 7}}, std::vector<std::pair<double, double>>{{0, 2}, {1, 2}, {2, 2}}}) {
     LineChart chart;
     chart.series.push_back({.name = "s", .color = "#000000", .points = points});
     CHECK(chart.svg().find("nan") == std::string::npos);

@@ -48,7 +48,8 @@ TEST_CASE("safetensors reads back every type, shape, name and metadata entry it 
   w.add("bytes", bytes);
   w.add("a.b \"x\"", floats);
   w.add("transposed", floats.transpose(0, 1));
-  for (const DType t : {DType::f16, DType::bf16, DType::i32, DType::u8, DType::i64}) w.add("zero " + std::string(name_of(t)), Tensor::zeros(Shape{1, 2, 1}, t));
+  for (const DType t : {DType::f16, DType::bf16, DType::i32, DType::u8, DType::i64})
+    w.add("zero " + std::string(name_of(t)), Tensor::zeros(Shape{1, 2, 1}, t));
   w.add("empty", Tensor::zeros(Shape{0, 4}));
   w.add("scalar", Tensor::zeros(Shape{}));
   w.write(path);
@@ -77,8 +78,9 @@ TEST_CASE("safetensors reads back every type, shape, name and metadata entry it 
 TEST_CASE("safetensors gives aligned tensors from unaligned files, and says which types it cannot use") {
   const TempDir dir;
   const auto path = dir.path() / "t.safetensors";
-  const std::string header = R"({"b":{"dtype":"I8","shape":[1],"data_offsets":[0,1]},"f":{"dtype":"F32","shape":[1],"data_offsets":[1,5]},)"
-                             R"("o":{"dtype":"BOOL","shape":[2],"data_offsets":[5,7],"other":{"x":[1,{"y":null}]}},"r":{"dtype":"I8","shape":[1,1,1,1,1,1,1],"data_offsets":[7,8]}})";
+  const std::string header =
+      R"({"b":{"dtype":"I8","shape":[1],"data_offsets":[0,1]},"f":{"dtype":"F32","shape":[1],"data_offsets":[1,5]},)"
+      R"("o":{"dtype":"BOOL","shape":[2],"data_offsets":[5,7],"other":{"x":[1,{"y":null}]}},"r":{"dtype":"I8","shape":[1,1,1,1,1,1,1],"data_offsets":[7,8]}})";
   put_file(path, raw(header, "\1" + le(2.5f) + "\1\0\3"));
   put_file(path, raw(header, "\1" + le(2.5f) + std::string("\1\0\3", 3)));
   const SafeTensors s = SafeTensors::open(path);
@@ -104,7 +106,10 @@ TEST_CASE("safetensors refuses headers by length, beginning, text and depth") {
   CHECK(starts(header_verdict("{\"\\ud800\":{}}", 0), "the header is no valid JSON"));
   CHECK(starts(header_verdict("{\"a\":1}", 0), "tensor a: expected an object, found a number"));
   CHECK(starts(header_verdict("{\"a\":[]}", 0), "tensor a: expected an object, found an array"));
-  const auto deep = [](int n) { return R"("dtype":"F32","shape":[2],"data_offsets":[0,8],"x":)" + std::string(static_cast<std::size_t>(n), '[') + std::string(static_cast<std::size_t>(n), ']'); };
+  const auto deep = [](int n) {
+    return R"("dtype":"F32","shape":[2],"data_offsets":[0,8],"x":)" + std::string(static_cast<std::size_t>(n), '[') +
+           std::string(static_cast<std::size_t>(n), ']');
+  };
   CHECK(tensor_verdict(deep(126)).empty());
   CHECK(starts(tensor_verdict(deep(127)), "the header is nested deeper than 128"));
   CHECK(starts(tensor_verdict(deep(100'000)), "the header is nested deeper than 128"));
@@ -120,25 +125,37 @@ TEST_CASE("safetensors refuses tensor fields by name") {
   CHECK(starts(tensor_verdict(ok + R"(,"dtype":"F32")"), "tensor a: dtype is given twice"));
   CHECK(starts(tensor_verdict(ok + R"(,"\u0073hape":[2])"), "tensor a: shape is given twice"));
   CHECK(starts(tensor_verdict(R"("dtype":"F7","shape":[2],"data_offsets":[0,8])"), "tensor a: unknown dtype F7"));
-  CHECK(starts(tensor_verdict(R"("dtype":4,"shape":[2],"data_offsets":[0,8])"), "tensor a: expected the name of a type for dtype, found a number"));
-  CHECK(starts(tensor_verdict(R"("dtype":"F32","shape":"2","data_offsets":[0,8])"), "tensor a: expected an array for shape, found a string"));
-  CHECK(starts(tensor_verdict(R"("dtype":"F32","shape":[-2],"data_offsets":[0,8])"), "tensor a: expected whole numbers in shape, found a negative number"));
-  CHECK(starts(tensor_verdict(R"("dtype":"F32","shape":[2.0],"data_offsets":[0,8])"), "tensor a: expected whole numbers in shape, found a fraction"));
-  CHECK(starts(tensor_verdict(R"("dtype":"F32","shape":[18446744073709551616],"data_offsets":[0,8])"), "tensor a: expected whole numbers in shape"));
-  CHECK(starts(tensor_verdict(R"("dtype":"F32","shape":[[2]],"data_offsets":[0,8])"), "tensor a: expected whole numbers in shape, found an array"));
-  CHECK(starts(tensor_verdict(R"("dtype":"F32","shape":[4294967296,4294967296,2],"data_offsets":[0,8])"), "tensor a: the shape makes more elements"));
-  CHECK(starts(tensor_verdict(R"("dtype":"F32","shape":[4611686018427387904],"data_offsets":[0,8])"), "tensor a: the shape makes more elements"));
-  CHECK(starts(tensor_verdict(R"("dtype":"F32","shape":[3],"data_offsets":[0,8])"), "tensor a: dtype and shape need 12 bytes, data_offsets span 8"));
-  CHECK(starts(tensor_verdict(R"("dtype":"F32","shape":[2],"data_offsets":[8,0])"), "tensor a: data_offsets end at 0, before their begin at 8"));
+  CHECK(starts(tensor_verdict(R"("dtype":4,"shape":[2],"data_offsets":[0,8])"),
+               "tensor a: expected the name of a type for dtype, found a number"));
+  CHECK(
+      starts(tensor_verdict(R"("dtype":"F32","shape":"2","data_offsets":[0,8])"), "tensor a: expected an array for shape, found a string"));
+  CHECK(starts(tensor_verdict(R"("dtype":"F32","shape":[-2],"data_offsets":[0,8])"),
+               "tensor a: expected whole numbers in shape, found a negative number"));
+  CHECK(starts(tensor_verdict(R"("dtype":"F32","shape":[2.0],"data_offsets":[0,8])"),
+               "tensor a: expected whole numbers in shape, found a fraction"));
+  CHECK(starts(tensor_verdict(R"("dtype":"F32","shape":[18446744073709551616],"data_offsets":[0,8])"),
+               "tensor a: expected whole numbers in shape"));
+  CHECK(starts(tensor_verdict(R"("dtype":"F32","shape":[[2]],"data_offsets":[0,8])"),
+               "tensor a: expected whole numbers in shape, found an array"));
+  CHECK(starts(tensor_verdict(R"("dtype":"F32","shape":[4294967296,4294967296,2],"data_offsets":[0,8])"),
+               "tensor a: the shape makes more elements"));
+  CHECK(starts(tensor_verdict(R"("dtype":"F32","shape":[4611686018427387904],"data_offsets":[0,8])"),
+               "tensor a: the shape makes more elements"));
+  CHECK(starts(tensor_verdict(R"("dtype":"F32","shape":[3],"data_offsets":[0,8])"),
+               "tensor a: dtype and shape need 12 bytes, data_offsets span 8"));
+  CHECK(starts(tensor_verdict(R"("dtype":"F32","shape":[2],"data_offsets":[8,0])"),
+               "tensor a: data_offsets end at 0, before their begin at 8"));
   CHECK(starts(tensor_verdict(R"("dtype":"F32","shape":[2],"data_offsets":[8])"), "tensor a: data_offsets has 1 numbers"));
   CHECK(starts(tensor_verdict(R"("dtype":"F32","shape":[2],"data_offsets":[0,8,8])"), "tensor a: data_offsets has more than two"));
-  CHECK(starts(tensor_verdict(R"("dtype":"F4","shape":[17],"data_offsets":[0,8])"), "tensor a: its F4 elements do not end at a whole byte"));
+  CHECK(
+      starts(tensor_verdict(R"("dtype":"F4","shape":[17],"data_offsets":[0,8])"), "tensor a: its F4 elements do not end at a whole byte"));
   CHECK(tensor_verdict(R"("dtype":"F4","shape":[16],"data_offsets":[0,8])").empty());
 }
 
 TEST_CASE("safetensors refuses overlaps, holes, trailing bytes and anything given twice") {
   const auto two = [](const std::string& a, const std::string& b, std::size_t data) {
-    return header_verdict(R"({"x":{"dtype":"I8","shape":[4],"data_offsets":)" + a + R"(},"y":{"dtype":"I8","shape":[4],"data_offsets":)" + b + "}}", data);
+    return header_verdict(
+        R"({"x":{"dtype":"I8","shape":[4],"data_offsets":)" + a + R"(},"y":{"dtype":"I8","shape":[4],"data_offsets":)" + b + "}}", data);
   };
   CHECK(two("[0,4]", "[4,8]", 8).empty());
   CHECK(two("[4,8]", "[0,4]", 8).empty());

@@ -23,7 +23,8 @@ struct Setup {
 
 // All queries of `n` positions, evaluated `chunk` at a time.
 Tensor attend(Backend& backend, const Setup& s, std::int64_t n, std::int64_t chunk) {
-  const Tensor q = random_tensor({n, s.heads * s.head_dim}, 1), k = random_tensor({n, s.kv_heads * s.head_dim}, 2), v = random_tensor({n, s.kv_heads * s.value_dim}, 3);
+  const Tensor q = random_tensor({n, s.heads * s.head_dim}, 1), k = random_tensor({n, s.kv_heads * s.head_dim}, 2),
+               v = random_tensor({n, s.kv_heads * s.value_dim}, 3);
   const Tensor sinks = random_tensor({s.heads}, 4), slopes = random_tensor({s.heads}, 5);
   const auto layout = std::make_shared<model::PageLayout>(backend, std::vector<KvLayout>{{s.kind, s.kv_heads, s.head_dim, s.value_dim}});
   model::KvSequence kv(layout);
@@ -70,7 +71,8 @@ TEST_CASE("attention agrees with double precision for every cache kind and featu
     INFO("kind " << static_cast<int>(s.kind) << " window " << s.window << " heads " << s.heads << " dim " << s.head_dim);
     const Tensor a = attend(*cpu, s, 150, 150), b = attend(*reference, s, 150, 150);
     double worst = 0;
-    for (std::int64_t i = 0; i < a.numel(); ++i) worst = std::max(worst, std::fabs(static_cast<double>(a.data<float>()[i]) - b.data<float>()[i]));
+    for (std::int64_t i = 0; i < a.numel(); ++i)
+      worst = std::max(worst, std::fabs(static_cast<double>(a.data<float>()[i]) - b.data<float>()[i]));
     CHECK(worst < 2e-4);  // values reach 30
   }
 }
@@ -88,7 +90,8 @@ TEST_CASE("attention has the same bits for any chunking, threads and instruction
 
 TEST_CASE("a long context in parts, page by page, has the bits of one pass", "[kernels]") {
   for (const KvKind kind : {KvKind::f16, KvKind::f32, KvKind::q8_0})
-    for (const Setup& s : {Setup{.heads = 3, .kv_heads = 1, .kind = kind, .sinks = true}, Setup{.kind = kind, .window = 530, .slopes = true}}) {
+    for (const Setup& s :
+         {Setup{.heads = 3, .kv_heads = 1, .kind = kind, .sinks = true}, Setup{.kind = kind, .window = 530, .slopes = true}}) {
       const Tensor want = attend(*make_backend("cpu", {.threads = 1}), s, 600, 600);
       for (const auto* isa : runnable_isas())
         for (const int threads : {2, 7}) {

@@ -47,7 +47,8 @@ std::vector<float> inputs(Unary kind) {
 
 TEST_CASE("elementary functions stay within a few units of the last place", "[kernels][slow]") {
   const auto isas = runnable_isas();
-  for (const auto kind : {Unary::silu, Unary::gelu_tanh, Unary::gelu_erf, Unary::gelu_quick, Unary::tanh, Unary::sigmoid, Unary::exp, Unary::log, Unary::relu, Unary::relu2, Unary::neg}) {
+  for (const auto kind : {Unary::silu, Unary::gelu_tanh, Unary::gelu_erf, Unary::gelu_quick, Unary::tanh, Unary::sigmoid, Unary::exp,
+                          Unary::log, Unary::relu, Unary::relu2, Unary::neg}) {
     const std::vector<float> x = inputs(kind);
     std::vector<float> first(x.size()), y(x.size());
     isas[0]->unary(kind, x.data(), static_cast<std::int64_t>(x.size()), first.data());
@@ -86,7 +87,8 @@ TEST_CASE("special values of the functions", "[kernels]") {
     CHECK(f(Unary::log, 0.0f) == -kInf);
     CHECK(f(Unary::log, kInf) == kInf);
     CHECK(std::isnan(f(Unary::log, -1.0f)));
-    for (const auto kind : {Unary::silu, Unary::gelu_tanh, Unary::gelu_erf, Unary::gelu_quick, Unary::tanh, Unary::sigmoid, Unary::exp, Unary::log, Unary::relu, Unary::relu2, Unary::neg}) {
+    for (const auto kind : {Unary::silu, Unary::gelu_tanh, Unary::gelu_erf, Unary::gelu_quick, Unary::tanh, Unary::sigmoid, Unary::exp,
+                            Unary::log, Unary::relu, Unary::relu2, Unary::neg}) {
       INFO("poison goes through function " << static_cast<int>(kind));
       CHECK(std::isnan(f(kind, NAN)));
     }
@@ -105,9 +107,11 @@ TEST_CASE("activation quantization follows the scalar rule in every set", "[kern
   for (const auto* isa : runnable_isas()) {
     QAct q = QAct::empty(6, 96), want = QAct::empty(6, 96);
     for (int r = 0; r < 6; ++r)
-      isa->quantize(p + r * 96, 96, q.codes.data<std::int8_t>() + r * 96, q.scales.data<float>() + r * 3, q.sums.data<std::int32_t>() + r * 6);
+      isa->quantize(p + r * 96, 96, q.codes.data<std::int8_t>() + r * 96, q.scales.data<float>() + r * 3,
+                    q.sums.data<std::int32_t>() + r * 6);
     for (int g = 0; g < 18; ++g)
-      want.scales.data<float>()[g] = quantize_group(p + 32 * g, want.codes.data<std::int8_t>() + 32 * g, want.sums.data<std::int32_t>() + 2 * g);
+      want.scales.data<float>()[g] =
+          quantize_group(p + 32 * g, want.codes.data<std::int8_t>() + 32 * g, want.sums.data<std::int32_t>() + 2 * g);
     INFO(isa->name);
     CHECK(std::isnan(q.scales.data<float>()[0]));
     CHECK(std::isnan(q.scales.data<float>()[4]));
@@ -132,7 +136,8 @@ TEST_CASE("norms and reductions have the same bits in every set, at any length",
       double s = 0;
       for (std::int64_t i = 0; i < n; ++i) s += static_cast<double>(x.data<float>()[i]) * x.data<float>()[i];
       for (std::int64_t i = 0; i < n; ++i)
-        CHECK(y[static_cast<std::size_t>(i)] == Approx(x.data<float>()[i] / std::sqrt(s / static_cast<double>(n) + 1e-5) * w.data<float>()[i]).epsilon(1e-5).margin(1e-7));
+        CHECK(y[static_cast<std::size_t>(i)] ==
+              Approx(x.data<float>()[i] / std::sqrt(s / static_cast<double>(n) + 1e-5) * w.data<float>()[i]).epsilon(1e-5).margin(1e-7));
       isa->layer_norm(x.data<float>(), w.data<float>(), b.data<float>(), n, 1e-5f, y.data());
       all.insert(all.end(), y.begin(), y.end());
       all.push_back(isa->row_max(x.data<float>(), n));

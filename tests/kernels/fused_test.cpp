@@ -32,7 +32,8 @@ TEST_CASE("residual, norm and quantize in one stage equal the three parts", "[ke
       for (const NormKind kind : {NormKind::rms, NormKind::layer})
         for (const bool residual : {true, false}) {
           INFO(backend->description() << " rows " << rows << " residual " << residual);
-          const Tensor a = random_tensor({rows, 96}, 1), d = random_tensor({rows, 96}, 2), w = random_tensor({96}, 3), b = random_tensor({96}, 4);
+          const Tensor a = random_tensor({rows, 96}, 1), d = random_tensor({rows, 96}, 2), w = random_tensor({96}, 3),
+                       b = random_tensor({96}, 4);
           const NormArgs norm{kind, &w, &b, 1e-5f};
           Tensor sum = a, part = Tensor::empty(a.shape());
           if (residual) {

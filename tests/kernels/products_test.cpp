@@ -71,7 +71,8 @@ TEST_CASE("integer products equal the rule of the contract bit for bit in every 
           for (const bool pack : {true, false}) {
             INFO(isa->name << " " << f.name << " rows " << rows << " tokens " << tokens << " pack " << pack);
             const auto backend = make_backend("cpu", {.threads = 2, .isa = isa->name, .pack = pack});
-            const QTensor own = pack ? random_weights(f.type, {rows, cols}, static_cast<std::uint64_t>(rows)) : w;  // a packed form belongs to one set
+            const QTensor own =
+                pack ? random_weights(f.type, {rows, cols}, static_cast<std::uint64_t>(rows)) : w;  // a packed form belongs to one set
             const Tensor y = product(*backend, own, x, true);
             QAct q = QAct::empty(tokens, cols);
             backend->quantize(x, q);
@@ -104,7 +105,8 @@ TEST_CASE("float products are one fma chain over ascending k in every format and
             for (std::int64_t t = 0; t < tokens; ++t)
               for (std::int64_t r = 0; r < rows; ++r) {
                 float expected = 0;
-                for (std::int64_t k = 0; k < cols; ++k) expected = std::fma(decoded.data<float>()[r * cols + k], x.data<float>()[t * cols + k], expected);
+                for (std::int64_t k = 0; k < cols; ++k)
+                  expected = std::fma(decoded.data<float>()[r * cols + k], x.data<float>()[t * cols + k], expected);
                 bad += std::memcmp(&expected, y.data<float>() + t * rows + r, 4) != 0;
               }
             REQUIRE(bad == 0);

@@ -30,7 +30,8 @@ struct Fixture {
   Adapter adapter;
   Fixture() : model(load(dir)), adapter(Adapter::create(model, {.rank = 2, .alpha = 4, .targets = "attn_q"}, Seed{1})) {}
   static Model load(const TempDir& dir) {
-    TinyModel({.layers = 1, .hidden = 32, .ff = 32, .vocab = 24, .heads = 2, .kv_heads = 1, .type = WType::q8_0}).write(dir.path() / "m.gguf");
+    TinyModel({.layers = 1, .hidden = 32, .ff = 32, .vocab = 24, .heads = 2, .kv_heads = 1, .type = WType::q8_0})
+        .write(dir.path() / "m.gguf");
     return Model::load(dir.path() / "m.gguf", {.threads = 1, .context = 32});
   }
 };
@@ -139,7 +140,8 @@ TEST_CASE("faults: importance matrices fail cleanly at every call and allocation
   model::Importance m;
   m.entries()["blk.0.attn_q.weight"] = {1, 4, {2, 4, 6, 8}, {2}};
   const fs::path file = dir.path() / "i.gguf";
-  CHECK(each_fault([&] { m.write(file); }, [&] { return !fs::exists(file) || model::Importance::read(file).entries().size() == 1; }, true) > 20);
+  CHECK(each_fault([&] { m.write(file); }, [&] { return !fs::exists(file) || model::Importance::read(file).entries().size() == 1; }, true) >
+        20);
   CHECK(each_fault([&] { model::Importance::read(file); }, always, true) > 20);
   CHECK(std::distance(fs::directory_iterator(dir.path()), {}) == 1);
 }

@@ -94,7 +94,9 @@ TEST_CASE("all-linear is q, k, v, o, gate, up, down of every block and not the h
 
 TEST_CASE("layers are selected by name, either kind, and by pattern", "[model][adapter]") {
   const Fixture f;
-  const auto select = [&](const std::string& targets) { return modules(Adapter::create(f.model, {.rank = 2, .alpha = 4, .targets = targets}, Seed{1})); };
+  const auto select = [&](const std::string& targets) {
+    return modules(Adapter::create(f.model, {.rank = 2, .alpha = 4, .targets = targets}, Seed{1}));
+  };
   CHECK(select("q_proj,attn_v") == std::vector<std::string>{"blk.0.attn_q", "blk.0.attn_v", "blk.1.attn_q", "blk.1.attn_v"});
   CHECK(select("blk.1.ffn_down") == std::vector<std::string>{"blk.1.ffn_down"});
   CHECK(select("re:blk\\.0\\.ffn_.*") == std::vector<std::string>{"blk.0.ffn_gate", "blk.0.ffn_up", "blk.0.ffn_down"});
@@ -111,7 +113,10 @@ TEST_CASE("the head of a tied model has no adapter", "[model][adapter]") {
 
 TEST_CASE("rank and alpha follow patterns; scales follow the method", "[model][adapter]") {
   const Fixture f;
-  const Adapter a = Adapter::create(f.model, {.rank = 4, .alpha = 8, .targets = "attn_q,attn_v", .rank_pattern = {{"attn_v", 2}}, .alpha_pattern = {{"blk.1.attn_q", 2.0f}}}, Seed{1});
+  const Adapter a = Adapter::create(
+      f.model,
+      {.rank = 4, .alpha = 8, .targets = "attn_q,attn_v", .rank_pattern = {{"attn_v", 2}}, .alpha_pattern = {{"blk.1.attn_q", 2.0f}}},
+      Seed{1});
   CHECK(a.targets()[0].lora.scale == 2.0f);
   CHECK(a.targets()[1].lora.rank() == 2);
   CHECK(a.targets()[1].lora.scale == 4.0f);
@@ -124,7 +129,8 @@ TEST_CASE("rank and alpha follow patterns; scales follow the method", "[model][a
 TEST_CASE("a seed gives the same adapter again, another seed another one", "[model][adapter]") {
   const Fixture f;
   const nn::LoraOptions options{.rank = 4, .alpha = 8};
-  const Adapter a = Adapter::create(f.model, options, Seed{7}), b = Adapter::create(f.model, options, Seed{7}), c = Adapter::create(f.model, options, Seed{8});
+  const Adapter a = Adapter::create(f.model, options, Seed{7}), b = Adapter::create(f.model, options, Seed{7}),
+                c = Adapter::create(f.model, options, Seed{8});
   CHECK(same_bits(a.parameters()[0], b.parameters()[0]));
   CHECK_FALSE(same_bits(a.parameters()[0], c.parameters()[0]));
   const float bound = 1.0f / std::sqrt(64.0f);
@@ -135,7 +141,8 @@ TEST_CASE("a saved adapter gives the same logits again, every method, rows of he
   for (const char* arch : {"llama", "qwen2"})
     for (const nn::AdapterMethod method : {nn::AdapterMethod::lora, nn::AdapterMethod::rslora, nn::AdapterMethod::dora}) {
       const Fixture f({.arch = arch, .type = WType::q8_0, .biases = std::string(arch) == "qwen2"});
-      const Adapter a = f.adapter({.rank = 4, .alpha = 8, .method = method, .rank_pattern = {{"attn_k", 2}}, .alpha_pattern = {{"ffn_up", 3.0f}}}, 3);
+      const Adapter a =
+          f.adapter({.rank = 4, .alpha = 8, .method = method, .rank_pattern = {{"attn_k", 2}}, .alpha_pattern = {{"ffn_up", 3.0f}}}, 3);
       const auto folder = f.dir.path() / "adapter";
       a.save(folder);
       const Adapter b = Adapter::load(folder, f.model);
@@ -144,7 +151,8 @@ TEST_CASE("a saved adapter gives the same logits again, every method, rows of he
       CHECK_FALSE(b.forced());
       CHECK(same_bits(f.model.with_adapter(a).forward(kIds), f.model.with_adapter(b).forward(kIds)));
       // Row 1 of a head's first half is row 2 where pairs are adjacent.
-      const Tensor saved = io::SafeTensors::open(folder / "adapter_model.safetensors").tensor("base_model.model.model.layers.0.self_attn.q_proj.lora_B.weight");
+      const Tensor saved = io::SafeTensors::open(folder / "adapter_model.safetensors")
+                               .tensor("base_model.model.model.layers.0.self_attn.q_proj.lora_B.weight");
       const Tensor ours = a.targets()[0].lora.b.tensor();
       CHECK(saved.data<float>()[1 * 4] == ours.data<float>()[(std::string(arch) == "llama" ? 2 : 1) * 4]);
     }

@@ -28,8 +28,17 @@ namespace {
 constexpr std::int64_t kHidden = 64, kFf = 96, kLayers = 2, kHeads = 4, kKv = 2, kDim = 16;
 
 json config(const std::string& type, std::int64_t vocab) {
-  json c = {{"model_type", type}, {"hidden_size", kHidden}, {"intermediate_size", kFf}, {"num_hidden_layers", kLayers}, {"num_attention_heads", kHeads},
-            {"num_key_value_heads", kKv}, {"head_dim", kDim}, {"max_position_embeddings", 256}, {"vocab_size", vocab}, {"rms_norm_eps", 1e-5}, {"tie_word_embeddings", false}};
+  json c = {{"model_type", type},
+            {"hidden_size", kHidden},
+            {"intermediate_size", kFf},
+            {"num_hidden_layers", kLayers},
+            {"num_attention_heads", kHeads},
+            {"num_key_value_heads", kKv},
+            {"head_dim", kDim},
+            {"max_position_embeddings", 256},
+            {"vocab_size", vocab},
+            {"rms_norm_eps", 1e-5},
+            {"tie_word_embeddings", false}};
   if (type.starts_with("gemma")) {
     c["hidden_activation"] = "gelu_pytorch_tanh";
     c["tie_word_embeddings"] = true;
@@ -67,7 +76,8 @@ class Folder {
  private:
   void matrix(const std::string& name, std::int64_t rows, std::int64_t cols) {
     Tensor t = Tensor::empty({rows, cols}, DType::bf16);
-    for (std::int64_t i = 0; i < t.numel(); ++i) t.data<BFloat16>()[i] = to_bfloat16(0.3f * (uniform(seed_, 1, static_cast<std::uint64_t>(i)) - 0.5f));
+    for (std::int64_t i = 0; i < t.numel(); ++i)
+      t.data<BFloat16>()[i] = to_bfloat16(0.3f * (uniform(seed_, 1, static_cast<std::uint64_t>(i)) - 0.5f));
     ++seed_;
     tensors_[name] = t;
   }
@@ -137,7 +147,8 @@ TEST_CASE("every built family converts to a file that loads and computes") {
     const SequenceChunk chunk{&kv, ids};
     const Tensor logits = m.forward({&chunk, 1}, LogitRows::all);
     for (const float f : logits.span<float>()) CHECK(std::isfinite(f));
-    CHECK(m.file().tensor("blk.1.attn_v.weight").decode().data<float>()[17] == value(folder.tensors()["model.layers.1.self_attn.v_proj.weight"], 17));
+    CHECK(m.file().tensor("blk.1.attn_v.weight").decode().data<float>()[17] ==
+          value(folder.tensors()["model.layers.1.self_attn.v_proj.weight"], 17));
   }
 }
 
@@ -150,12 +161,14 @@ TEST_CASE("q and k rows of llama are reordered for adjacent pairs, norms of gemm
   const Tensor q = a.tensor("blk.0.attn_q.weight").decode(), theirs = llama.tensors()["model.layers.0.self_attn.q_proj.weight"];
   for (std::int64_t h = 0; h < kHeads; ++h)
     for (std::int64_t i = 0; i < kDim / 2; ++i)
-      for (std::int64_t j = 0; j < 2; ++j) CHECK(q.data<float>()[(h * kDim + 2 * i + j) * kHidden + 3] == value(theirs, (h * kDim + j * kDim / 2 + i) * kHidden + 3));
+      for (std::int64_t j = 0; j < 2; ++j)
+        CHECK(q.data<float>()[(h * kDim + 2 * i + j) * kHidden + 3] == value(theirs, (h * kDim + j * kDim / 2 + i) * kHidden + 3));
   Folder gemma(dir.path() / "gemma2", "gemma2");
   gemma.write();
   model::convert_folder(gemma.path(), dir.path() / "gemma.gguf");
   const io::Gguf b = io::Gguf::open(dir.path() / "gemma.gguf");
-  CHECK(b.dense("blk.1.post_ffw_norm.weight").data<float>()[5] == gemma.tensors()["model.layers.1.post_feedforward_layernorm.weight"].data<float>()[5] + 1.0f);
+  CHECK(b.dense("blk.1.post_ffw_norm.weight").data<float>()[5] ==
+        gemma.tensors()["model.layers.1.post_feedforward_layernorm.weight"].data<float>()[5] + 1.0f);
   CHECK(b.metadata().require<float>("gemma2.attention.scale") == Approx(1 / std::sqrt(32.0)));
   CHECK(b.find("output.weight") == nullptr);
 }
@@ -174,7 +187,11 @@ TEST_CASE("rope of llama 3 becomes divisors, linear scaling a key") {
   const test::TempDir dir;
   Folder f(dir.path() / "m", "llama");
   f.settings()["rope_theta"] = 500000.0;
-  f.settings()["rope_scaling"] = {{"rope_type", "llama3"}, {"factor", 8.0}, {"low_freq_factor", 1.0}, {"high_freq_factor", 4.0}, {"original_max_position_embeddings", 8192}};
+  f.settings()["rope_scaling"] = {{"rope_type", "llama3"},
+                                  {"factor", 8.0},
+                                  {"low_freq_factor", 1.0},
+                                  {"high_freq_factor", 4.0},
+                                  {"original_max_position_embeddings", 8192}};
   f.write();
   model::convert_folder(f.path(), dir.path() / "m.gguf");
   const io::Gguf g = io::Gguf::open(dir.path() / "m.gguf");
@@ -197,7 +214,8 @@ TEST_CASE("tokenizers and chat templates arrive; ids are those of tokenizer.json
     Folder f(dir.path() / name, "llama", hf->size() + 3);
     f.write();
     fs::copy_file(source, f.path() / "tokenizer.json");
-    std::ofstream(f.path() / "tokenizer_config.json") << json{{"chat_template", "{{ messages[0]['content'] }}"}, {"bos_token", "<s>"}, {"eos_token", "</s>"}}.dump();
+    std::ofstream(f.path() / "tokenizer_config.json")
+        << json{{"chat_template", "{{ messages[0]['content'] }}"}, {"bos_token", "<s>"}, {"eos_token", "</s>"}}.dump();
     const fs::path out = dir.path() / (std::string(name) + ".gguf");
     const auto s = model::convert_folder(f.path(), out);
     CHECK(!s.tokenizer.empty());
@@ -272,7 +290,8 @@ void write_raw(const Folder& folder, const std::map<std::string, Tensor>& tensor
     data += bytes;
   };
   for (const auto& [name, t] : tensors)
-    put(name, t.dtype() == DType::bf16 ? "BF16" : "F32", {t.shape().begin(), t.shape().end()}, {reinterpret_cast<const char*>(t.raw()), t.nbytes()});
+    put(name, t.dtype() == DType::bf16 ? "BF16" : "F32", {t.shape().begin(), t.shape().end()},
+        {reinterpret_cast<const char*>(t.raw()), t.nbytes()});
   for (const RawTensor& t : raw) put(t.name, t.type, t.shape, t.bytes);
   const std::string text = header.dump();
   const std::uint64_t size = text.size();
@@ -323,7 +342,10 @@ TEST_CASE("affine groups become Q4_1 with the same values, or an error") {
   std::string codes;
   for (std::int64_t i = 0; i < kFf * kHidden / 2; ++i) codes += static_cast<char>((2 * i % 16) | ((2 * i + 3) % 16) << 4);
   const auto convert = [&](float scale) {
-    write_raw(f, f.tensors(), {{stem + ".weight", "U32", {kFf, kHidden / 8}, codes}, {stem + ".scales", "F32", {kFf, 1}, repeated(scale, kFf)}, {stem + ".biases", "F32", {kFf, 1}, repeated(-1.5f, kFf)}});
+    write_raw(f, f.tensors(),
+              {{stem + ".weight", "U32", {kFf, kHidden / 8}, codes},
+               {stem + ".scales", "F32", {kFf, 1}, repeated(scale, kFf)},
+               {stem + ".biases", "F32", {kFf, 1}, repeated(-1.5f, kFf)}});
     model::convert_folder(f.path(), dir.path() / "m.gguf");
     return io::Gguf::open(dir.path() / "m.gguf").tensor("blk.0.ffn_up.weight");
   };

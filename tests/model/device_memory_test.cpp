@@ -75,7 +75,8 @@ TEST_CASE("pages of a device's memory are shared, copied on write and saved as t
     const SequenceChunk other{&branch, std::span(ids).first(20)};
     model.forward({&other, 1}, LogitRows::none);
     std::vector<std::byte> bytes;
-    CHECK(model::write_pages(kv, kv.length(), [&](std::span<const std::byte> page) { bytes.insert(bytes.end(), page.begin(), page.end()); }) == 2);
+    CHECK(model::write_pages(kv, kv.length(),
+                             [&](std::span<const std::byte> page) { bytes.insert(bytes.end(), page.begin(), page.end()); }) == 2);
     return bytes;
   };
   const auto a = saved(here), b = saved(there);
@@ -97,7 +98,9 @@ TEST_CASE("what a backend cannot do is said before the work begins", "[model][de
   wide.head_dim = 32;
   TinyModel(wide).write(dir.path() / "wide.gguf");
   const auto far = std::make_shared<FarBackend>();
-  CHECK(error_of([&] { Model::load(dir.path() / "wide.gguf", {.backend = far, .kv = KvKind::q8_0}); }).find("the far backend has no KV cache of this kind") == 0);
+  CHECK(error_of([&] {
+          Model::load(dir.path() / "wide.gguf", {.backend = far, .kv = KvKind::q8_0});
+        }).find("the far backend has no KV cache of this kind") == 0);
   const Model model = Model::load(file, {.backend = far});
   const std::vector<std::int32_t> ids{1, 2, 3};
   const Tape tape;

@@ -44,7 +44,9 @@ class FarBackend final : public Backend {
   void glu(Unary kind, const Tensor& gate, const Tensor& up, Tensor& out) override { cpu_->glu(kind, *near(gate), *near(up), *near(out)); }
   void rms_norm(const Tensor& x, const Tensor& w, float eps, Tensor& out) override { cpu_->rms_norm(*near(x), *near(w), eps, *near(out)); }
   void softmax(const Tensor& x, Tensor& out) override { cpu_->softmax(*near(x), *near(out)); }
-  void weighted_sum(const Tensor& rows, const Tensor& weights, Tensor& y) override { cpu_->weighted_sum(*near(rows), *near(weights), *near(y)); }
+  void weighted_sum(const Tensor& rows, const Tensor& weights, Tensor& y) override {
+    cpu_->weighted_sum(*near(rows), *near(weights), *near(y));
+  }
   bool all_finite(const Tensor& x) override { return cpu_->all_finite(*near(x)); }
   void quantize(const Tensor& x, QAct& out) override {
     QAct q = near_codes(out);
@@ -81,7 +83,9 @@ class FarBackend final : public Backend {
  private:
   static constexpr std::uintptr_t kFar = std::uintptr_t{1} << 62;  // no process has addresses there
 
-  static std::byte* moved(const std::byte* p, std::uintptr_t by) { return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(p) + by); }
+  static std::byte* moved(const std::byte* p, std::uintptr_t by) {
+    return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(p) + by);
+  }
   static Storage true_place(const Storage& s) {
     Storage t = s;
     if (reinterpret_cast<std::uintptr_t>(s.data) >= kFar) t.data = moved(s.data, -kFar);

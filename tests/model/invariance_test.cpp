@@ -51,7 +51,8 @@ TEST_CASE("the logits hash is one for every batch, thread count, instruction set
               if (!every_chunk && ubatch != 3 && ubatch != 512) continue;
               const std::string hash = logits_hash(model, ids, ubatch);
               if (want.empty()) want = hash;
-              INFO(spec.arch << " " << name_of(spec.type) << " " << isa->name << " threads " << threads << " pack " << pack << " ubatch " << ubatch << " kv " << static_cast<int>(kv));
+              INFO(spec.arch << " " << name_of(spec.type) << " " << isa->name << " threads " << threads << " pack " << pack << " ubatch "
+                             << ubatch << " kv " << static_cast<int>(kv));
               REQUIRE(hash == want);
             }
           }

@@ -56,7 +56,9 @@ TEST_CASE("weights that are read count beside their panels, mapped ones without 
   const TempDir dir;
   const auto file = dir.path() / "m.gguf";
   TinyModel({}).write(file);
-  const auto weights = [&](bool pack, io::ReadMode mode) { return Model::load(file, {.threads = 1, .pack = pack, .read_mode = mode}).memory_plan().weights; };
+  const auto weights = [&](bool pack, io::ReadMode mode) {
+    return Model::load(file, {.threads = 1, .pack = pack, .read_mode = mode}).memory_plan().weights;
+  };
   const std::uint64_t once = weights(true, io::ReadMode::map);
   CHECK(once > 0);
   CHECK(weights(false, io::ReadMode::map) == 0);

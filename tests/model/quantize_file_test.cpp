@@ -46,8 +46,9 @@ std::map<std::string, std::string> types_of(const fs::path& file) {
   for (const io::GgufTensor& t : g.tensors()) types[t.name] = t.type_name();
   return types;
 }
-std::size_t files_in(const fs::path& folder) { return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator())); }
-
+std::size_t files_in(const fs::path& folder) {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
 
 // Mean squares 0.5 .. 1.5 for every matrix of the file.
 Importance importance_for(const fs::path& file) {
@@ -224,7 +225,8 @@ TEST_CASE("types that need an importance matrix say how to make one") {
 
 TEST_CASE("experts are quantized each with its own importance") {
   const test::TempDir dir;
-  const fs::path in = tiny(dir, {.hidden = 256, .ff = 256, .vocab = 64, .head_dim = 64, .experts = 4, .experts_used = 2}), out = dir.path() / "out.gguf";
+  const fs::path in = tiny(dir, {.hidden = 256, .ff = 256, .vocab = 64, .head_dim = 64, .experts = 4, .experts_used = 2}),
+                 out = dir.path() / "out.gguf";
   Importance m = importance_for(in);
   ImportanceEntry& e = m.entries()["blk.0.ffn_up_exps.weight"];
   for (std::int64_t i = 0; i < e.cols; ++i) e.sums[static_cast<std::size_t>(2 * e.cols + i)] = i < 32 ? 100.0f : 0.01f;
@@ -236,7 +238,8 @@ TEST_CASE("experts are quantized each with its own importance") {
   // Expert 2 alone, encoded with its row of the matrix, has the same bytes.
   const QTensor whole = b.tensor("blk.0.ffn_up_exps.weight");
   const auto means = m.means("blk.0.ffn_up_exps.weight", 4, 256);
-  const QTensor alone = quantize(a.tensor("blk.0.ffn_up_exps.weight").expert(2).decode(), WType::q3_k, {.importance = std::span(means).subspan(512, 256)});
+  const QTensor alone =
+      quantize(a.tensor("blk.0.ffn_up_exps.weight").expert(2).decode(), WType::q3_k, {.importance = std::span(means).subspan(512, 256)});
   CHECK(std::memcmp(whole.expert(2).bytes().data(), alone.bytes().data(), alone.nbytes()) == 0);
 }
 
@@ -288,15 +291,17 @@ TEST_CASE("a full disk, a failed call or a stop leave the folder as it was") {
   const std::string before = content(out);
   for (const test::Call call : {test::Call::write, test::Call::fsync, test::Call::rename, test::Call::open}) {
     INFO(test::name_of(call));
-    const auto met = test::with_each_call_failing(call, ENOSPC, [&] { quantize_file(in, out, options("Q4_0")); }, [&](const test::Attempt& a) {
-      CHECK(!a.foreign);
-      CHECK(files_in(dir.path()) == 2);
-      if (a.failed && call != test::Call::fsync && call != test::Call::open) {
-        CHECK(content(out) == before);
-      } else {
-        quantize_file(in, out, options("Q8_0"));
-      }
-    });
+    const auto met = test::with_each_call_failing(
+        call, ENOSPC, [&] { quantize_file(in, out, options("Q4_0")); },
+        [&](const test::Attempt& a) {
+          CHECK(!a.foreign);
+          CHECK(files_in(dir.path()) == 2);
+          if (a.failed && call != test::Call::fsync && call != test::Call::open) {
+            CHECK(content(out) == before);
+          } else {
+            quantize_file(in, out, options("Q8_0"));
+          }
+        });
     CHECK(met > 0);
   }
   std::stop_source stop;

@@ -15,7 +15,8 @@ inline constexpr const char* kChatMl =
 
 // Ids as small_bpe() has them: <|im_start|> 0, <|im_end|> 1, <|endoftext|> 2. The file's EOS is `eos`.
 inline void write_tiny_chat(const std::filesystem::path& file, std::uint32_t eos = 1, const std::string& chat_template = kChatMl,
-                            TinySpec spec = {.type = WType::q4_0, .tied = true}, bool add_bos = false, std::optional<std::uint32_t> pad = {}) {
+                            TinySpec spec = {.type = WType::q4_0, .tied = true}, bool add_bos = false,
+                            std::optional<std::uint32_t> pad = {}) {
   const VocabBuilder vocab = small_bpe();
   spec.vocab = static_cast<std::int64_t>(vocab.texts.size());
   TinyModel model(spec);

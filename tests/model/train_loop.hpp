@@ -26,7 +26,8 @@ struct NextToken : CustomOp {
       for (std::int64_t j = 0; j < x.cols(); ++j) sum += std::exp(row[j] - top);
       total += std::log(sum) + top - row[target];
       for (std::int64_t j = 0; j < x.cols(); ++j)
-        grad.data<float>()[t * x.cols() + j] = static_cast<float>((std::exp(row[j] - top) / sum - (j == target ? 1 : 0)) / static_cast<double>(n));
+        grad.data<float>()[t * x.cols() + j] =
+            static_cast<float>((std::exp(row[j] - top) / sum - (j == target ? 1 : 0)) / static_cast<double>(n));
     }
     loss.data<float>()[0] = static_cast<float>(total / static_cast<double>(n));
     c.save(grad);

@@ -240,7 +240,8 @@ TEST_CASE("the gradients of the lowest layer equal finite differences through fr
       const double step = 2e-2 / std::sqrt(square);
       double side[2];
       for (int i = 0; i < 2; ++i) {
-        for (std::int64_t k = 0; k < g.numel(); ++k) v.tensor().data<float>()[k] = static_cast<float>(at.data<float>()[k] + (i == 0 ? step : -step) * g.data<float>()[k]);
+        for (std::int64_t k = 0; k < g.numel(); ++k)
+          v.tensor().data<float>()[k] = static_cast<float>(at.data<float>()[k] + (i == 0 ? step : -step) * g.data<float>()[k]);
         side[i] = loss();
       }
       v.assign(at);
@@ -306,7 +307,8 @@ TEST_CASE("dropout is a function of the tape's seed, and serving has none", "[mo
   const Adapter same = nn::attach_lora(plain, {.rank = 4, .alpha = 8}, Seed{7});
   fill_b(same);
   CHECK(same_bits(model.forward(ids), plain.forward(ids)));
-  const Step kept = gradients(model, ids, {.checkpoint = false, .seed = Seed{5}}), again = gradients(model, ids, {.checkpoint = true, .seed = Seed{5}});
+  const Step kept = gradients(model, ids, {.checkpoint = false, .seed = Seed{5}}),
+             again = gradients(model, ids, {.checkpoint = true, .seed = Seed{5}});
   for (const Var& v : adapter.parameters()) CHECK(same_bits(kept.grads[v], again.grads[v]));
 }
 

@@ -17,7 +17,8 @@ std::vector<Tensor> on(Backend& backend, std::span<const Tensor> inputs) {
 }
 
 // Differences on the reference backend; then every set and thread count has its gradients, and all sets the same bits.
-void check_everywhere(const Function& f, const std::vector<Tensor>& inputs, double tolerance = 5e-3, float step = 1e-2f, double closeness = 1e-5) {
+void check_everywhere(const Function& f, const std::vector<Tensor>& inputs, double tolerance = 5e-3, float step = 1e-2f,
+                      double closeness = 1e-5) {
   const auto reference = make_backend("reference");
   check_differences(f, on(*reference, inputs), tolerance, step);
   const std::vector<Tensor> want = gradients_of(f, on(*reference, inputs));
@@ -55,7 +56,8 @@ TEST_CASE("gradients of elementwise ops", "[ops][gradients]") {
 
 TEST_CASE("gradients of every elementwise function", "[ops][gradients]") {
   const Tensor a = random_tensor({5, 37}, 1), b = random_tensor({5, 37}, 2);
-  for (const Unary kind : {Unary::silu, Unary::gelu_tanh, Unary::gelu_erf, Unary::gelu_quick, Unary::tanh, Unary::sigmoid, Unary::exp, Unary::neg}) {
+  for (const Unary kind :
+       {Unary::silu, Unary::gelu_tanh, Unary::gelu_erf, Unary::gelu_quick, Unary::tanh, Unary::sigmoid, Unary::exp, Unary::neg}) {
     INFO("function " << static_cast<int>(kind));
     check_everywhere([kind](auto in) { return unary(kind, in[0]); }, {a});
     check_everywhere([kind](auto in) { return glu(kind, in[0], in[1]); }, {a, b});
@@ -83,7 +85,8 @@ TEST_CASE("gradients of norms and rows", "[ops][gradients]") {
 TEST_CASE("gradients of rope, both kinds, whole and partial", "[ops][gradients]") {
   const Tensor x = random_tensor({5, 2 * 12}, 1), table = random_tensor({9, 4, 2}, 2);
   const std::vector<std::int32_t> positions{0, 3, 8, 1, 2};
-  for (const Rope kind : {Rope::adjacent, Rope::half_split}) check_everywhere([&](auto in) { return rope(kind, in[0], positions, table, 2); }, {x});
+  for (const Rope kind : {Rope::adjacent, Rope::half_split})
+    check_everywhere([&](auto in) { return rope(kind, in[0], positions, table, 2); }, {x});
 }
 
 TEST_CASE("gradients of products with float weights", "[ops][gradients]") {

@@ -78,7 +78,8 @@ TEST_CASE("a decoded weight is (dw * s) * code + minimum, each step rounded to f
         const float scale = static_cast<float>(W::kSub ? double(g.dw) * (half ? g.s1 : g.s0) : double(g.dw));
         float want = static_cast<float>(double(scale) * codes[at]);
         if (W::kMin == Min::per_group) want = static_cast<float>(double(want) + double(g.mw));
-        if (W::kMin == Min::per_half) want = static_cast<float>(double(want) + double(static_cast<float>(double(g.mw) * (half ? g.m1 : g.m0))));
+        if (W::kMin == Min::per_half)
+          want = static_cast<float>(double(want) + double(static_cast<float>(double(g.mw) * (half ? g.m1 : g.m0))));
         wrong += std::bit_cast<std::uint32_t>(want) != std::bit_cast<std::uint32_t>(w[k]) && !(want == 0 && w[k] == 0);
       }
     }

@@ -117,7 +117,8 @@ TEST_CASE("blocks are encoded one by one: a row is its blocks encoded alone") {
     const auto x = normal_row(1024, 0.02f);
     const auto whole = encode<W>(format, x);
     for (std::size_t i = 0; i < whole.size(); ++i) {
-      const std::vector<float> part(x.begin() + static_cast<std::ptrdiff_t>(i * W::kElems), x.begin() + static_cast<std::ptrdiff_t>((i + 1) * W::kElems));
+      const std::vector<float> part(x.begin() + static_cast<std::ptrdiff_t>(i * W::kElems),
+                                    x.begin() + static_cast<std::ptrdiff_t>((i + 1) * W::kElems));
       CHECK(std::memcmp(&whole[i], encode<W>(format, part).data(), sizeof whole[i]) == 0);
     }
   });

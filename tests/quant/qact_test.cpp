@@ -35,7 +35,8 @@ TEST_CASE("the largest magnitude becomes 127, halves go to even, sums are of 16 
 }
 
 TEST_CASE("poison in a group makes its scale NaN; tiny groups become zero") {
-  for (float v : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+  for (float v :
+       {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     Group g;
     g.x[5] = 1;
     g.x[17] = v;

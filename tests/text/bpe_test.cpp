@@ -156,7 +156,8 @@ TEST_CASE("bpe: qwen2 normalises to NFC and keeps offsets of the input", "[text]
 TEST_CASE("bpe: llama-bpe takes a piece that is a token without merging", "[text]") {
   test::VocabBuilder v = test::small_bpe();
   v.add("xyz");
-  CHECK(texts_of(*text::Tokenizer::from_gguf(v.metadata("gpt2", "gpt-2")), text::Tokenizer::from_gguf(v.metadata("gpt2", "gpt-2"))->encode("xyz")) == "x|y|z");
+  CHECK(texts_of(*text::Tokenizer::from_gguf(v.metadata("gpt2", "gpt-2")),
+                 text::Tokenizer::from_gguf(v.metadata("gpt2", "gpt-2"))->encode("xyz")) == "x|y|z");
   const auto t = text::Tokenizer::from_gguf(v.metadata("gpt2", "llama-bpe"));
   CHECK(texts_of(*t, t->encode("xyz")) == "xyz");
 }
@@ -167,9 +168,13 @@ TEST_CASE("bpe: long runs take linear time and survive", "[text]") {
     for (std::size_t i = 0; i < n; ++i) s += unit;
     return s;
   };
-  const std::string texts[] = {run("a", 1'000'000), run("\n", 200'000),  run(" ", 200'000), run("1", 100'000),           run("A", 1'000'000), run("!", 1'000'000),
-                               run("\r\n", 100'000), run(" a", 300'000), run("\t", 200'000) + "x", run(" ", 200'000) + "x", run("é", 300'000),   run("e\xCC\x81\xCC\xA3", 50'000) + run("\xCC\x81\xCC\xA3", 100'000)};
-  for (const std::string pre : {"smollm", "gpt-2", "llama-bpe", "qwen2", "deepseek-llm", "tekken", "gpt-4o", "tiny_aya", "superbpe", "kimi-k2", "exaone-moe", "jais-2", "deepseek-v3", "bloom"}) {
+  const std::string texts[] = {
+      run("a", 1'000'000),     run("\n", 200'000),  run(" ", 200'000),
+      run("1", 100'000),       run("A", 1'000'000), run("!", 1'000'000),
+      run("\r\n", 100'000),    run(" a", 300'000),  run("\t", 200'000) + "x",
+      run(" ", 200'000) + "x", run("é", 300'000),   run("e\xCC\x81\xCC\xA3", 50'000) + run("\xCC\x81\xCC\xA3", 100'000)};
+  for (const std::string pre : {"smollm", "gpt-2", "llama-bpe", "qwen2", "deepseek-llm", "tekken", "gpt-4o", "tiny_aya", "superbpe",
+                                "kimi-k2", "exaone-moe", "jais-2", "deepseek-v3", "bloom"}) {
     const auto t = test::small_bpe_tokenizer(pre);
     for (const std::string& s : texts) {
       std::vector<text::TokenId> ids;

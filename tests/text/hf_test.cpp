@@ -66,7 +66,8 @@ TEST_CASE("tokenizer.json: ids and text equal those of Hugging Face's library", 
 TEST_CASE("tokenizer.json: the configurations beside it name roles and turn ends", "[text]") {
   const test::TempDir dir;
   std::ofstream(dir.path() / "tokenizer.json") << small().dump();
-  std::ofstream(dir.path() / "tokenizer_config.json") << R"({"bos_token": "a", "eos_token": {"content": "<e>"}, "add_bos_token": true, "add_eos_token": false})";
+  std::ofstream(dir.path() / "tokenizer_config.json")
+      << R"({"bos_token": "a", "eos_token": {"content": "<e>"}, "add_bos_token": true, "add_eos_token": false})";
   std::ofstream(dir.path() / "generation_config.json") << R"({"eos_token_id": [3, 2]})";
   const auto t = Tokenizer::from_hf(dir.path());
   CHECK(t->bos() == 1);
@@ -104,12 +105,16 @@ TEST_CASE("tokenizer.json: broken files are errors that say where", "[text]") {
   CHECK(kind_of_error(with("/pre_tokenizer", {{"type", "Mystery"}}), "pre_tokenizer") == ErrorKind::unsupported);
   CHECK(kind_of_error(with("/post_processor", {{"type", "Mystery"}}), "post_processor") == ErrorKind::unsupported);
   CHECK(kind_of_error(with("/decoder", {{"type", "Mystery"}}), "decoder") == ErrorKind::unsupported);
-  CHECK(kind_of_error(with("/model", {{"type", "BPE"}, {"vocab", {{"a", 0}}}, {"merges", {"a b"}}}), "model.merges") == ErrorKind::bad_file);
+  CHECK(kind_of_error(with("/model", {{"type", "BPE"}, {"vocab", {{"a", 0}}}, {"merges", {"a b"}}}), "model.merges") ==
+        ErrorKind::bad_file);
   CHECK(kind_of_error(with("/model", {{"type", "BPE"}, {"vocab", {{"a", 0}}}}), "model.merges") == ErrorKind::bad_file);
   CHECK(kind_of_error(with("/model", {{"type", "Unigram"}, {"vocab", {{"a"}}}}), "model.vocab") == ErrorKind::bad_file);
-  CHECK(kind_of_error(with("/model", {{"type", "Unigram"}, {"unk_id", 9}, {"vocab", json::array({json::array({"a", -1.0})})}}), "model.unk_id") == ErrorKind::bad_file);
-  CHECK(kind_of_error(with("/pre_tokenizer", {{"type", "Split"}, {"pattern", {{"Regex", "(a"}}}, {"behavior", "Isolated"}}), "(a") == ErrorKind::unsupported);
-  CHECK(kind_of_error(with("/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", "AAAA"}}), "precompiled_charsmap") == ErrorKind::bad_file);
+  CHECK(kind_of_error(with("/model", {{"type", "Unigram"}, {"unk_id", 9}, {"vocab", json::array({json::array({"a", -1.0})})}}),
+                      "model.unk_id") == ErrorKind::bad_file);
+  CHECK(kind_of_error(with("/pre_tokenizer", {{"type", "Split"}, {"pattern", {{"Regex", "(a"}}}, {"behavior", "Isolated"}}), "(a") ==
+        ErrorKind::unsupported);
+  CHECK(kind_of_error(with("/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", "AAAA"}}), "precompiled_charsmap") ==
+        ErrorKind::bad_file);
 }
 
 TEST_CASE("tokenizer.json: a pattern that needs too much work is an error, not a hang", "[text]") {

@@ -250,7 +250,9 @@ TEST_CASE("an HTML end tag is text where the file does not call it control", "[t
 }
 
 TEST_CASE("hash: changes with everything that decides ids", "[text]") {
-  const auto hash = [](const test::VocabBuilder& v, const std::string& pre) { return Tokenizer::from_gguf(v.metadata("gpt2", pre))->hash(); };
+  const auto hash = [](const test::VocabBuilder& v, const std::string& pre) {
+    return Tokenizer::from_gguf(v.metadata("gpt2", pre))->hash();
+  };
   const test::VocabBuilder v = test::small_bpe();
   const std::string first = hash(v, "gpt-2");
   CHECK(first.size() == 64);

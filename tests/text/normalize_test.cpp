@@ -24,9 +24,11 @@ std::string ours(const std::string& text, Form form) {
 
 std::string theirs(const std::string& text, Form form) {
   utf8proc_uint8_t* out = nullptr;
-  const auto options = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | (form == Form::nfc || form == Form::nfkc ? UTF8PROC_COMPOSE : UTF8PROC_DECOMPOSE) |
-                                                      (form == Form::nfkc || form == Form::nfkd ? UTF8PROC_COMPAT : 0));
-  const auto n = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()), static_cast<utf8proc_ssize_t>(text.size()), &out, options);
+  const auto options =
+      static_cast<utf8proc_option_t>(UTF8PROC_STABLE | (form == Form::nfc || form == Form::nfkc ? UTF8PROC_COMPOSE : UTF8PROC_DECOMPOSE) |
+                                     (form == Form::nfkc || form == Form::nfkd ? UTF8PROC_COMPAT : 0));
+  const auto n =
+      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()), static_cast<utf8proc_ssize_t>(text.size()), &out, options);
   REQUIRE(n >= 0);
   std::string s(reinterpret_cast<char*>(out), static_cast<std::size_t>(n));
   std::free(out);
@@ -36,8 +38,9 @@ std::string theirs(const std::string& text, Form form) {
 }  // namespace
 
 TEST_CASE("normalize: cluster by cluster gives what the whole text gives", "[text]") {
-  const char32_t picks[] = {'a', 'e', ' ', 0xC5, 0x301, 0x302, 0x323, 0x327, 0x345, 0x344, 0xF73, 0xF71, 0xF72, 0x1100, 0x1161, 0x11A8, 0xAC00, 0x212B,
-                            0x1E9B, 0xFB01, 0x3071, 0x309A, 0xFF76, 0xFF9E, 0x9BE, 0x9C7, 0x1F600, 0x1D15E, 0xFA10, 0x3131, 0x314F, 0x2126, 0xBC6, 0xBBE};
+  const char32_t picks[] = {'a',   'e',    ' ',     0xC5,    0x301,  0x302,  0x323,  0x327,  0x345,  0x344,  0xF73,  0xF71,
+                            0xF72, 0x1100, 0x1161,  0x11A8,  0xAC00, 0x212B, 0x1E9B, 0xFB01, 0x3071, 0x309A, 0xFF76, 0xFF9E,
+                            0x9BE, 0x9C7,  0x1F600, 0x1D15E, 0xFA10, 0x3131, 0x314F, 0x2126, 0xBC6,  0xBBE};
   std::mt19937 random(11);
   for (int round = 0; round < 3000; ++round) {
     std::string s;
@@ -62,7 +65,10 @@ TEST_CASE("normalize: a base with a hundred thousand marks takes no quadratic ti
 
 TEST_CASE("normalize: steps in a row keep the origin of each byte", "[text]") {
   using Kind = NormStep::Kind;
-  const NormChain chain({{.kind = Kind::form, .form = Form::nfc}, {.kind = Kind::lowercase}, {.kind = Kind::replace, .from = " ", .to = "__"}, {.kind = Kind::prepend, .to = "^"}});
+  const NormChain chain({{.kind = Kind::form, .form = Form::nfc},
+                         {.kind = Kind::lowercase},
+                         {.kind = Kind::replace, .from = " ", .to = "__"},
+                         {.kind = Kind::prepend, .to = "^"}});
   const std::string text = "E\u0301 B";
   const auto out = chain.apply({.text = text}, true);
   REQUIRE(out);

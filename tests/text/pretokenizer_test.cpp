@@ -40,7 +40,8 @@ TEST_CASE("pre-tokenizers: pieces equal those of the models' own patterns", "[te
 }
 
 TEST_CASE("pre-tokenizers: every known name compiles and keeps all bytes", "[text]") {
-  const std::string text = "It's 1234567 h\u00e9llo  W\u00d6RLD\n\n\t\u65e5\u672c\u8a9e \u30ab\u30bf, x=(y);  \U0001F600 \u0e44\u0e17\u0e22   ";
+  const std::string text =
+      "It's 1234567 h\u00e9llo  W\u00d6RLD\n\n\t\u65e5\u672c\u8a9e \u30ab\u30bf, x=(y);  \U0001F600 \u0e44\u0e17\u0e22   ";
   REQUIRE(pre_names().size() > 80);
   for (const auto name : pre_names()) {
     std::string joined;

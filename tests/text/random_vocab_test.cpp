@@ -29,7 +29,8 @@ class Dice {
 };
 
 std::string part(Dice& d) {
-  constexpr const char* kParts[] = {"a", "b", "c", "▁", "Ġ", "Ċ", "##", "<", ">", "|", "\\x4", "\\n", "é", "e\u0301", "日", "</s>", "<|im_end|>", "<0x41>", " ", "1", "\u200d", "ß"};
+  constexpr const char* kParts[] = {"a",   "b", "c",       "▁",  "Ġ",    "Ċ",          "##",     "<", ">", "|",      "\\x4",
+                                    "\\n", "é", "e\u0301", "日", "</s>", "<|im_end|>", "<0x41>", " ", "1", "\u200d", "ß"};
   return d.pick(kParts);
 }
 
@@ -50,7 +51,8 @@ io::Metadata random_metadata(Dice& d) {
     v.add(text, static_cast<Type>(type), static_cast<float>(d.below(100)) / -7.0F);
   }
   for (unsigned n = d.below(30); n > 0 && v.texts.size() > 1; --n) {
-    const std::string a = v.texts[d.below(static_cast<unsigned>(v.texts.size()))], b = v.texts[d.below(static_cast<unsigned>(v.texts.size()))];
+    const std::string a = v.texts[d.below(static_cast<unsigned>(v.texts.size()))],
+                      b = v.texts[d.below(static_cast<unsigned>(v.texts.size()))];
     if (a.find(' ') == std::string::npos) v.merge(a, b);
   }
   io::Metadata m = v.metadata(model, d.pick(kPres));

@@ -20,7 +20,8 @@ test::VocabBuilder vocab() {
   v.add("</s>", Type::control);
   v.add_byte_tokens();
   for (const char* c : {"▁", "H", "e", "l", "o", "W", "r", "d", "a", "<", ">", "s", "/"}) v.add(c, Type::normal, -20);
-  const char* pieces[] = {"▁H", "ll", "▁He", "llo", "▁Hello", "▁W", "or", "▁Wor", "ld", "▁World", "aa", "aaaa", "▁▁", "Wo", "World", "<s", "wor"};
+  const char* pieces[] = {"▁H",     "ll", "▁He",  "llo", "▁Hello", "▁W",    "or", "▁Wor", "ld",
+                          "▁World", "aa", "aaaa", "▁▁",  "Wo",     "World", "<s", "wor"};
   float score = -1;
   for (const char* p : pieces) v.add(p, Type::normal, score--);
   return v;
@@ -129,7 +130,8 @@ TEST_CASE("sentencepiece: defaults of absent keys, and scores must be there", "[
 
 TEST_CASE("sentencepiece: long runs take n log n time", "[text]") {
   const auto t = make();
-  for (const std::string& s : {std::string(1'000'000, 'a'), std::string(200'000, ' '), std::string(200'000, '\n'), std::string(300'000, 'x')}) {
+  for (const std::string& s :
+       {std::string(1'000'000, 'a'), std::string(200'000, ' '), std::string(200'000, '\n'), std::string(300'000, 'x')}) {
     std::vector<text::TokenId> ids;
     CHECK(test::cpu_seconds([&] { ids = t->encode(s); }) < 2);
     CHECK(t->decode(ids) == s);

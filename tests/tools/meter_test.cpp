@@ -20,7 +20,8 @@ TEST_CASE("plain progress is one line every five seconds and a last one") {
   Scene s(false);
   for (int i = 0; i <= 96; ++i, s.now += 0.125) s.meter.report("quantize", static_cast<std::uint64_t>(i), 96);
   s.meter.finish();
-  CHECK(s.text == "quantize  42%  40 / 96  8.0/s  ETA 0:07\nquantize  83%  80 / 96  8.0/s  ETA 0:02\nquantize 100%  96 / 96  7.9/s  in 0:12\n");
+  CHECK(s.text ==
+        "quantize  42%  40 / 96  8.0/s  ETA 0:07\nquantize  83%  80 / 96  8.0/s  ETA 0:02\nquantize 100%  96 / 96  7.9/s  in 0:12\n");
 }
 
 TEST_CASE("short work says nothing") {

@@ -24,9 +24,14 @@ void fail(const std::string& kind) {
   using hz::ErrorKind;
   if (kind == "memory") throw std::bad_alloc();
   if (kind == "other") throw std::runtime_error("something else");
-  const std::pair<const char*, ErrorKind> kinds[] = {
-      {"usage", ErrorKind::usage},   {"bad_file", ErrorKind::bad_file}, {"out_of_memory", ErrorKind::out_of_memory}, {"io", ErrorKind::io},
-      {"failed", ErrorKind::failed}, {"numeric", ErrorKind::numeric},   {"unsupported", ErrorKind::unsupported},     {"cancelled", ErrorKind::cancelled}};
+  const std::pair<const char*, ErrorKind> kinds[] = {{"usage", ErrorKind::usage},
+                                                     {"bad_file", ErrorKind::bad_file},
+                                                     {"out_of_memory", ErrorKind::out_of_memory},
+                                                     {"io", ErrorKind::io},
+                                                     {"failed", ErrorKind::failed},
+                                                     {"numeric", ErrorKind::numeric},
+                                                     {"unsupported", ErrorKind::unsupported},
+                                                     {"cancelled", ErrorKind::cancelled}};
   for (const auto& [name, value] : kinds)
     if (kind == name) throw hz::Error(value, "what \x1b[31mhappened", "model.gguf", "another file");
 }

@@ -10,5 +10,6 @@ int main(int argc, char** argv) {
   spec.context = 4096;
   if (argc > 4) spec.type = hz::quant::from_name(argv[4]).value();
   const bool own = argc > 3 && std::string_view(argv[3]) != "default";
-  hz::test::write_tiny_chat(argv[1], argc > 2 ? static_cast<std::uint32_t>(std::stoul(argv[2])) : 1, own ? argv[3] : hz::test::kChatMl, spec);
+  hz::test::write_tiny_chat(argv[1], argc > 2 ? static_cast<std::uint32_t>(std::stoul(argv[2])) : 1, own ? argv[3] : hz::test::kChatMl,
+                            spec);
 }

@@ -59,10 +59,14 @@ Output run_program(const std::vector<std::string>& words, const std::stop_token&
   };
   Output o{text(out), text(err)};
   if (stop.stop_requested()) throw Error(ErrorKind::cancelled, "stopped while " + words[0] + " ran");
-  if (failed != 0) throw Error(ErrorKind::failed, "cannot run the program: " + std::string(std::strerror(failed)), words[0], "name a llama-bench that runs here");
+  if (failed != 0)
+    throw Error(ErrorKind::failed, "cannot run the program: " + std::string(std::strerror(failed)), words[0],
+                "name a llama-bench that runs here");
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
     const std::string tail = o.err.size() > 300 ? o.err.substr(o.err.size() - 300) : o.err;
-    throw Error(ErrorKind::failed, fmt::format("the program ended with status {}: {}", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), tail), words[0]);
+    throw Error(ErrorKind::failed,
+                fmt::format("the program ended with status {}: {}", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), tail),
+                words[0]);
   }
   return o;
 }
@@ -84,22 +88,42 @@ double our_perplexity(const Model& model, const std::string& text, const Progres
 }
 
 // Both must give the text the same perplexity within 1 %: speed of a wrong result is worth nothing.
-void gate(const SpeedArgs& args, const Cell& cell, const Model& model, const std::string& text, const Progress& progress, Console& console) {
+void gate(const SpeedArgs& args, const Cell& cell, const Model& model, const std::string& text, const Progress& progress,
+          Console& console) {
   const double ours = our_perplexity(model, text, progress), theirs = peer_perplexity(args, cell, progress.stop);
   console.note(fmt::format("{}: perplexity {:.4f}, the peer's {:.4f}", cell.model, ours, theirs));
   if (!(std::fabs(ours - theirs) <= 0.01 * theirs))
-    throw Error(ErrorKind::numeric, fmt::format("the perplexities {:.4f} (ours) and {:.4f} (the peer's) differ by more than 1 %", ours, theirs), cell.model, "nothing was measured");
+    throw Error(ErrorKind::numeric,
+                fmt::format("the perplexities {:.4f} (ours) and {:.4f} (the peer's) differ by more than 1 %", ours, theirs), cell.model,
+                "nothing was measured");
 }
 
 double peer_rate(const SpeedArgs& args, const Cell& cell, const std::stop_token& stop) {
-  std::vector<std::string> words{args.ab, "-m", cell.model, "-t", std::to_string(cell.threads), "-ub", std::to_string(cell.ubatch), "-d", std::to_string(cell.depth), "-r", "1", "-o", "json",
-                                 "-ctk", cell.kv, "-ctv", cell.kv};
-  if (cell.test.prompt > 0 && cell.test.generate > 0) words.insert(words.end(), {"-p", "0", "-n", "0", "-pg", fmt::format("{},{}", cell.test.prompt, cell.test.generate)});
+  std::vector<std::string> words{args.ab,
+                                 "-m",
+                                 cell.model,
+                                 "-t",
+                                 std::to_string(cell.threads),
+                                 "-ub",
+                                 std::to_string(cell.ubatch),
+                                 "-d",
+                                 std::to_string(cell.depth),
+                                 "-r",
+                                 "1",
+                                 "-o",
+                                 "json",
+                                 "-ctk",
+                                 cell.kv,
+                                 "-ctv",
+                                 cell.kv};
+  if (cell.test.prompt > 0 && cell.test.generate > 0)
+    words.insert(words.end(), {"-p", "0", "-n", "0", "-pg", fmt::format("{},{}", cell.test.prompt, cell.test.generate)});
   else words.insert(words.end(), {"-p", std::to_string(cell.test.prompt), "-n", std::to_string(cell.test.generate)});
   if (args.no_warmup) words.emplace_back("--no-warmup");
   const Output o = run_program(words, stop);
   const nlohmann::json j = nlohmann::json::parse(o.out, nullptr, false);
-  if (!j.is_array() || j.size() != 1 || !j[0].contains("avg_ts") || !j[0]["avg_ts"].is_number()) throw Error(ErrorKind::failed, "its JSON has no avg_ts of one test", args.ab);
+  if (!j.is_array() || j.size() != 1 || !j[0].contains("avg_ts") || !j[0]["avg_ts"].is_number())
+    throw Error(ErrorKind::failed, "its JSON has no avg_ts of one test", args.ab);
   return j[0]["avg_ts"].get<double>();
 }
 
@@ -111,7 +135,8 @@ double median(std::vector<double> v) {
 }  // namespace
 
 int run_ab(const SpeedArgs& args, Console& console) {
-  if (args.text.empty()) throw Error(ErrorKind::usage, "--ab needs a text", "", "give one of some 10 KB with -f: both must have the same perplexity on it");
+  if (args.text.empty())
+    throw Error(ErrorKind::usage, "--ab needs a text", "", "give one of some 10 KB with -f: both must have the same perplexity on it");
   const std::string text = read_text_file(args.text, console);
   const std::vector<Cell> cells = cells_of(args);
   ModelCache models(args, console, std::max<std::int64_t>(512, context_of(cells)));
@@ -131,16 +156,31 @@ int run_ab(const SpeedArgs& args, Console& console) {
       ratios.push_back(ours.back() / theirs.back());
     }
     const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
-    records.push_back({{"model_filename", cell.model}, {"n_threads", cell.threads}, {"type_k", cell.kv}, {"n_prompt", cell.test.prompt}, {"n_gen", cell.test.generate}, {"n_depth", cell.depth},
-                       {"test", test_name(cell)}, {"ours_ts", median(ours)}, {"peer_ts", median(theirs)}, {"ratio", median(ratios)}, {"ratio_min", *least}, {"ratio_max", *most},
-                       {"samples_ours", ours}, {"samples_peer", theirs}});
+    records.push_back({{"model_filename", cell.model},
+                       {"n_threads", cell.threads},
+                       {"type_k", cell.kv},
+                       {"n_prompt", cell.test.prompt},
+                       {"n_gen", cell.test.generate},
+                       {"n_depth", cell.depth},
+                       {"test", test_name(cell)},
+                       {"ours_ts", median(ours)},
+                       {"peer_ts", median(theirs)},
+                       {"ratio", median(ratios)},
+                       {"ratio_min", *least},
+                       {"ratio_max", *most},
+                       {"samples_ours", ours},
+                       {"samples_peer", theirs}});
   }
   if (args.output == "json") console.print(records.dump(2) + "\n");
   else {
-    console.print("| model | threads | test | ours t/s | peer t/s | ratio | least, most |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+    console.print(
+        "| model | threads | test | ours t/s | peer t/s | ratio | least, most |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
     for (const auto& r : records)
-      console.print(fmt::format("| {} | {} | {} | {:.2f} | {:.2f} | {:.2f} | {:.2f}, {:.2f} |\n", std::filesystem::path(r["model_filename"].get<std::string>()).filename().string(), r["n_threads"].get<int>(),
-                                r["test"].get<std::string>(), r["ours_ts"].get<double>(), r["peer_ts"].get<double>(), r["ratio"].get<double>(), r["ratio_min"].get<double>(), r["ratio_max"].get<double>()));
+      console.print(fmt::format("| {} | {} | {} | {:.2f} | {:.2f} | {:.2f} | {:.2f}, {:.2f} |\n",
+                                std::filesystem::path(r["model_filename"].get<std::string>()).filename().string(),
+                                r["n_threads"].get<int>(), r["test"].get<std::string>(), r["ours_ts"].get<double>(),
+                                r["peer_ts"].get<double>(), r["ratio"].get<double>(), r["ratio_min"].get<double>(),
+                                r["ratio_max"].get<double>()));
   }
   console.flush();
   return kOk;

@@ -39,7 +39,8 @@ struct Times {
 };
 
 // All sequences in one batch a step; prompts in chunks of at most ubatch tokens over all sequences.
-Times run_once(const Model& model, std::int64_t count, std::int64_t prompt, std::int64_t generate, std::int64_t ubatch, const std::stop_token& stop) {
+Times run_once(const Model& model, std::int64_t count, std::int64_t prompt, std::int64_t generate, std::int64_t ubatch,
+               const std::stop_token& stop) {
   std::vector<model::KvSequence> kv;
   std::vector<std::vector<std::int32_t>> ids;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -48,13 +49,15 @@ Times run_once(const Model& model, std::int64_t count, std::int64_t prompt, std:
   }
   const auto step = [&](std::int64_t at, std::int64_t tokens, LogitRows rows) {
     std::vector<SequenceChunk> chunks;
-    for (std::size_t s = 0; s < ids.size(); ++s) chunks.push_back({&kv[s], std::span(ids[s]).subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(tokens))});
+    for (std::size_t s = 0; s < ids.size(); ++s)
+      chunks.push_back({&kv[s], std::span(ids[s]).subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(tokens))});
     model.forward(chunks, rows, stop);
   };
   Times t;
   const std::int64_t part = std::max<std::int64_t>(1, ubatch / count);
   auto begin = Clock::now();
-  for (std::int64_t at = 0; at < prompt; at += part) step(at, std::min(part, prompt - at), at + part >= prompt ? LogitRows::last : LogitRows::none);
+  for (std::int64_t at = 0; at < prompt; at += part)
+    step(at, std::min(part, prompt - at), at + part >= prompt ? LogitRows::last : LogitRows::none);
   t.prompt = since(begin);
   begin = Clock::now();
   for (std::int64_t at = prompt; at < prompt + generate; ++at) step(at, 1, LogitRows::last);
@@ -79,17 +82,29 @@ int run_batch(const BatchArgs& args, Console& console) {
           best = {std::min(best.prompt, t.prompt), std::min(best.generation, t.generation)};
         }
         const auto pp = static_cast<double>(prompt * count), tg = static_cast<double>(generate * count);
-        records.push_back({{"pp", prompt}, {"tg", generate}, {"pl", count}, {"n_kv", (prompt + generate) * count}, {"t_pp", best.prompt}, {"speed_pp", pp / best.prompt},
-                           {"t_tg", best.generation}, {"speed_tg", tg / best.generation}, {"t", best.prompt + best.generation}, {"speed", (pp + tg) / (best.prompt + best.generation)}});
+        records.push_back({{"pp", prompt},
+                           {"tg", generate},
+                           {"pl", count},
+                           {"n_kv", (prompt + generate) * count},
+                           {"t_pp", best.prompt},
+                           {"speed_pp", pp / best.prompt},
+                           {"t_tg", best.generation},
+                           {"speed_tg", tg / best.generation},
+                           {"t", best.prompt + best.generation},
+                           {"speed", (pp + tg) / (best.prompt + best.generation)}});
       }
   if (args.output == "json") console.print(records.dump(2) + "\n");
-  if (args.output == "md") console.print("| PP | TG | B | N_KV | T_PP s | S_PP t/s | T_TG s | S_TG t/s | T s | S t/s |\n| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+  if (args.output == "md")
+    console.print(
+        "| PP | TG | B | N_KV | T_PP s | S_PP t/s | T_TG s | S_TG t/s | T s | S t/s |\n| ---: | ---: | ---: | ---: | ---: | ---: | ---: | "
+        "---: | ---: | ---: |\n");
   for (const auto& r : records) {
     if (args.output == "jsonl") console.print(r.dump() + "\n");
     if (args.output == "md")
-      console.print(fmt::format("| {} | {} | {} | {} | {:.3f} | {:.1f} | {:.3f} | {:.1f} | {:.3f} | {:.1f} |\n", r["pp"].get<std::int64_t>(), r["tg"].get<std::int64_t>(), r["pl"].get<std::int64_t>(),
-                                r["n_kv"].get<std::int64_t>(), r["t_pp"].get<double>(), r["speed_pp"].get<double>(), r["t_tg"].get<double>(), r["speed_tg"].get<double>(), r["t"].get<double>(),
-                                r["speed"].get<double>()));
+      console.print(fmt::format("| {} | {} | {} | {} | {:.3f} | {:.1f} | {:.3f} | {:.1f} | {:.3f} | {:.1f} |\n",
+                                r["pp"].get<std::int64_t>(), r["tg"].get<std::int64_t>(), r["pl"].get<std::int64_t>(),
+                                r["n_kv"].get<std::int64_t>(), r["t_pp"].get<double>(), r["speed_pp"].get<double>(),
+                                r["t_tg"].get<double>(), r["speed_tg"].get<double>(), r["t"].get<double>(), r["speed"].get<double>()));
   }
   console.flush();
   if (!args.plot.empty()) write_batch_plot(records, args.plot);

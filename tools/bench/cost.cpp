@@ -23,8 +23,12 @@ struct CostArgs {
   bool json = false;
   explicit CostArgs(CLI::App& app) : model(app) {
     app.add_option("--price-per-hour", price, "price of this machine per hour, in any currency")->required()->check(CLI::PositiveNumber);
-    app.add_option("-p,--n-prompt", prompt, "prompt tokens")->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))->capture_default_str();
-    app.add_option("-n,--n-gen", generate, "generated tokens")->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))->capture_default_str();
+    app.add_option("-p,--n-prompt", prompt, "prompt tokens")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
+        ->capture_default_str();
+    app.add_option("-n,--n-gen", generate, "generated tokens")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
+        ->capture_default_str();
     app.add_option("-r,--repetitions", repetitions, "measured runs; the median counts")->check(CLI::Range(1, 1000))->capture_default_str();
     app.add_flag("--json", json, "one JSON object on stdout");
   }
@@ -34,7 +38,8 @@ double median_rate(const Model& model, const Cell& cell, int repetitions, const 
   CellRunner runner(model, cell);
   runner.run(stop);
   std::vector<double> rates;
-  for (int r = 0; r < repetitions; ++r) rates.push_back(static_cast<double>(cell.test.prompt + cell.test.generate) / runner.run(stop).seconds);
+  for (int r = 0; r < repetitions; ++r)
+    rates.push_back(static_cast<double>(cell.test.prompt + cell.test.generate) / runner.run(stop).seconds);
   std::nth_element(rates.begin(), rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2), rates.end());
   return rates[rates.size() / 2];
 }
@@ -51,17 +56,29 @@ int run_cost(const CostArgs& args, Console& console) {
   const double decode = median_rate(model, cell, args.repetitions, progress.stop);
   const double bandwidth = read_bandwidth(threads);
   const BackendPeaks peaks = model.backend().measure_peaks();
-  const double roof_decode = bandwidth / static_cast<double>(token_bytes(model)), roof_prompt = peaks.int8_dot * threads / token_macs(model);
+  const double roof_decode = bandwidth / static_cast<double>(token_bytes(model)),
+               roof_prompt = peaks.int8_dot * threads / token_macs(model);
   const auto price = [&](double rate) { return args.price / 3600 / rate * 1e6; };
   if (args.json) {
-    console.json({{"price_per_hour", args.price}, {"prompt_ts", prompt}, {"decode_ts", decode}, {"prompt_cost_per_million", price(prompt)}, {"decode_cost_per_million", price(decode)},
-                  {"roofline_prompt_ts", roof_prompt}, {"roofline_decode_ts", roof_decode}, {"read_bandwidth", bandwidth}, {"int8_peak", peaks.int8_dot}, {"bytes_per_token", token_bytes(model)}});
+    console.json({{"price_per_hour", args.price},
+                  {"prompt_ts", prompt},
+                  {"decode_ts", decode},
+                  {"prompt_cost_per_million", price(prompt)},
+                  {"decode_cost_per_million", price(decode)},
+                  {"roofline_prompt_ts", roof_prompt},
+                  {"roofline_decode_ts", roof_decode},
+                  {"read_bandwidth", bandwidth},
+                  {"int8_peak", peaks.int8_dot},
+                  {"bytes_per_token", token_bytes(model)}});
     return kOk;
   }
   console.print("| work | tokens/s | cost of a million tokens | roofline tokens/s | share |\n| --- | ---: | ---: | ---: | ---: |\n");
-  console.print(fmt::format("| prompt {} | {:.1f} | {:.4f} | {:.1f} | {:.0f} % |\n", args.prompt, prompt, price(prompt), roof_prompt, 100 * prompt / roof_prompt));
-  console.print(fmt::format("| decode {} | {:.1f} | {:.4f} | {:.1f} | {:.0f} % |\n", args.generate, decode, price(decode), roof_decode, 100 * decode / roof_decode));
-  console.print("\nroofline: prompt = int8 peak of all threads / multiply-adds per token, decode = read bandwidth / bytes of weights per token\n");
+  console.print(fmt::format("| prompt {} | {:.1f} | {:.4f} | {:.1f} | {:.0f} % |\n", args.prompt, prompt, price(prompt), roof_prompt,
+                            100 * prompt / roof_prompt));
+  console.print(fmt::format("| decode {} | {:.1f} | {:.4f} | {:.1f} | {:.0f} % |\n", args.generate, decode, price(decode), roof_decode,
+                            100 * decode / roof_decode));
+  console.print(
+      "\nroofline: prompt = int8 peak of all threads / multiply-adds per token, decode = read bandwidth / bytes of weights per token\n");
   return kOk;
 }
 

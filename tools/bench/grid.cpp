@@ -50,7 +50,9 @@ bool parse_range(const std::string& text, Range& r) {
 
 std::vector<std::int64_t> parse_grid(const std::string& flag, const std::string& text, std::int64_t least, std::int64_t most) {
   std::vector<std::int64_t> values;
-  const auto bad = [&](const std::string& what) -> Error { return Error(ErrorKind::usage, flag + ": " + what, "", "write 128,512 or a range such as 1-8+1 or 64-1024*2"); };
+  const auto bad = [&](const std::string& what) -> Error {
+    return Error(ErrorKind::usage, flag + ": " + what, "", "write 128,512 or a range such as 1-8+1 or 64-1024*2");
+  };
   for (const std::string& part : split(text, ',')) {
     Range r;
     if (!parse_range(part, r)) throw bad("'" + part + "' is no number and no range");
@@ -68,7 +70,8 @@ std::vector<std::string> parse_words(const std::string& flag, const std::string&
   for (const std::string& w : words)
     if (std::find(known.begin(), known.end(), w) == known.end()) {
       const std::string_view near = meant(w, views);
-      throw Error(ErrorKind::usage, fmt::format("{}: '{}' is none of {}{}", flag, w, joined(known, "|"), near.empty() ? "" : fmt::format("; did you mean {}?", near)));
+      throw Error(ErrorKind::usage, fmt::format("{}: '{}' is none of {}{}", flag, w, joined(known, "|"),
+                                                near.empty() ? "" : fmt::format("; did you mean {}?", near)));
     }
   return words;
 }
@@ -84,7 +87,8 @@ std::vector<PromptGen> parse_pairs(const std::string& flag, const std::vector<st
   for (const std::string& text : texts)
     for (const std::string& part : split(text, ';')) {
       const auto numbers = parse_grid(flag, part, 1, std::int64_t{1} << 24);
-      if (numbers.size() != 2) throw Error(ErrorKind::usage, flag + ": '" + part + "' is no pair of prompt and generated tokens", "", "write 512,128");
+      if (numbers.size() != 2)
+        throw Error(ErrorKind::usage, flag + ": '" + part + "' is no pair of prompt and generated tokens", "", "write 512,128");
       pairs.push_back({numbers[0], numbers[1]});
     }
   return pairs;

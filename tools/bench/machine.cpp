@@ -58,7 +58,8 @@ double read_bandwidth(int threads) {
   for (int i = 0; i < 5; ++i) {
     const auto begin = Clock::now();
     parallel(threads, [&](int part, int count) {
-      const std::size_t a = n * static_cast<std::size_t>(part) / static_cast<std::size_t>(count), b = n * static_cast<std::size_t>(part + 1) / static_cast<std::size_t>(count);
+      const std::size_t a = n * static_cast<std::size_t>(part) / static_cast<std::size_t>(count),
+                        b = n * static_cast<std::size_t>(part + 1) / static_cast<std::size_t>(count);
       std::int64_t s[8] = {};
       for (std::size_t k = a; k + 8 <= b; k += 8)
         for (std::size_t j = 0; j < 8; ++j) s[j] += p[k + j];
@@ -78,7 +79,8 @@ std::uint64_t token_bytes(const Model& model) {
 double token_macs(const Model& model) {
   double macs = 0;
   each_weight(model, [&](const io::GgufTensor& t, double share) {
-    if (t.shape.rank() >= 2 && t.name != "token_embd.weight" && t.name != "output.weight") macs += share * static_cast<double>(t.shape.numel());
+    if (t.shape.rank() >= 2 && t.name != "token_embd.weight" && t.name != "output.weight")
+      macs += share * static_cast<double>(t.shape.numel());
   });
   return macs;
 }

@@ -37,11 +37,14 @@ void write_speed_plot(const nlohmann::json& records, const std::string& file) {
   std::map<std::string, std::vector<std::pair<double, double>>> lines;
   for (const auto& r : records) {
     const auto prompt = r["n_prompt"].get<std::int64_t>(), generate = r["n_gen"].get<std::int64_t>();
-    std::string name = fmt::format("{} t{} {} {}", base_name(r["model_filename"].get<std::string>()), r["n_threads"].get<int>(), r["type_k"].get<std::string>(), prompt > 0 ? "prompt" : "generation");
+    std::string name = fmt::format("{} t{} {} {}", base_name(r["model_filename"].get<std::string>()), r["n_threads"].get<int>(),
+                                   r["type_k"].get<std::string>(), prompt > 0 ? "prompt" : "generation");
     if (by_depth) name += fmt::format(" {}", prompt + generate);
     lines[name].emplace_back(by_depth ? r["n_depth"].get<double>() : static_cast<double>(prompt + generate), r["avg_ts"].get<double>());
   }
-  write_chart({.x_label = by_depth ? "tokens in the context; tokens/s upwards" : "tokens; tokens/s upwards", .from_zero = true, .series = {}}, std::move(lines), file);
+  write_chart(
+      {.x_label = by_depth ? "tokens in the context; tokens/s upwards" : "tokens; tokens/s upwards", .from_zero = true, .series = {}},
+      std::move(lines), file);
 }
 
 void write_batch_plot(const nlohmann::json& records, const std::string& file) {

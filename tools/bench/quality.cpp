@@ -24,7 +24,9 @@ struct TextArgs {
   explicit TextArgs(CLI::App& app) : model(app), lora(app) {
     app.remove_option(app.get_option("--ctx"));
     app.add_option("-f,--file", file, "text to measure on")->required();
-    app.add_option("-c,--ctx,--window", window, "tokens per window")->check(CLI::Range(std::int64_t{4}, std::int64_t{1} << 20))->capture_default_str();
+    app.add_option("-c,--ctx,--window", window, "tokens per window")
+        ->check(CLI::Range(std::int64_t{4}, std::int64_t{1} << 20))
+        ->capture_default_str();
     app.add_flag("--json", json, "one JSON object on stdout");
   }
 };
@@ -58,14 +60,20 @@ int run_ppl(const TextArgs& args, Console& console) {
   const Model model = load_for(args, console);
   const Text t = tokens_of(text, args, model, console);
   const Perplexity p = perplexity(model, t.ids, t.options);
-  if (args.json) console.json({{"perplexity", p.value}, {"uncertainty", p.uncertainty}, {"tokens", p.scored}, {"windows", p.windows}, {"window", args.window}});
-  else console.print(fmt::format("perplexity {:.4f} +/- {:.4f} over {} tokens in {} windows of {}\n", p.value, p.uncertainty, p.scored, p.windows, args.window));
+  if (args.json)
+    console.json(
+        {{"perplexity", p.value}, {"uncertainty", p.uncertainty}, {"tokens", p.scored}, {"windows", p.windows}, {"window", args.window}});
+  else
+    console.print(fmt::format("perplexity {:.4f} +/- {:.4f} over {} tokens in {} windows of {}\n", p.value, p.uncertainty, p.scored,
+                              p.windows, args.window));
   return kOk;
 }
 
 void print_agreement(const Agreement& a, const char* what, bool as_json, Console& console) {
   if (as_json) console.json({{"kl_mean", a.kl_mean}, {"kl_max", a.kl_max}, {"top1_agreement", a.top1}, {"tokens", a.scored}});
-  else console.print(fmt::format("{} over {} tokens: KL {:.5f} (most {:.4f}), same top token {:.2f} %\n", what, a.scored, a.kl_mean, a.kl_max, 100 * a.top1));
+  else
+    console.print(fmt::format("{} over {} tokens: KL {:.5f} (most {:.4f}), same top token {:.2f} %\n", what, a.scored, a.kl_mean, a.kl_max,
+                              100 * a.top1));
 }
 
 int run_quality(const TextArgs& args, Console& console) {
@@ -77,7 +85,9 @@ int run_quality(const TextArgs& args, Console& console) {
 }
 
 int run_kl(const TextArgs& args, const std::string& save, const std::string& base, Console& console) {
-  if (save.empty() == base.empty()) throw Error(ErrorKind::usage, "kl needs one of --save and --base", "", "first --save FILE with the base model, then --base FILE with the other");
+  if (save.empty() == base.empty())
+    throw Error(ErrorKind::usage, "kl needs one of --save and --base", "",
+                "first --save FILE with the base model, then --base FILE with the other");
   const std::string text = read_text_file(args.file, console);
   const Model model = load_for(args, console);
   const Text t = tokens_of(text, args, model, console);
@@ -102,7 +112,10 @@ struct Task {
   std::size_t answer = 0;
 };
 Task task_of(std::string_view text, const std::string& file, std::int64_t line) {
-  const auto bad = [&](const std::string& what) { return Error(ErrorKind::bad_file, what, fmt::format("{}, line {}", file, line), R"(write {"prompt": "...", "choices": ["a", "b"], "answer": 0})"); };
+  const auto bad = [&](const std::string& what) {
+    return Error(ErrorKind::bad_file, what, fmt::format("{}, line {}", file, line),
+                 R"(write {"prompt": "...", "choices": ["a", "b"], "answer": 0})");
+  };
   nlohmann::ordered_json row;
   try {
     row = io::parse_json(text);
@@ -118,7 +131,8 @@ Task task_of(std::string_view text, const std::string& file, std::int64_t line) 
     if (!c.is_string()) throw bad("a choice is no text");
     t.choices.push_back(c.get<std::string>());
   }
-  if (answer == row.end() || !answer->is_number_unsigned() || answer->get<std::uint64_t>() >= t.choices.size()) throw bad("'answer' is no index of a choice");
+  if (answer == row.end() || !answer->is_number_unsigned() || answer->get<std::uint64_t>() >= t.choices.size())
+    throw bad("'answer' is no index of a choice");
   t.prompt = prompt->get<std::string>();
   t.answer = answer->get<std::size_t>();
   return t;
@@ -143,10 +157,14 @@ int run_choice(const ChoiceArgs& args, Console& console) {
   const auto share = [&](std::int64_t count) { return static_cast<double>(count) / n; };
   const auto error = [&](std::int64_t count) { return std::sqrt(share(count) * (1 - share(count)) / n); };
   if (args.json)
-    console.json({{"tasks", tasks.size()}, {"accuracy", share(right)}, {"stderr", error(right)}, {"accuracy_per_byte", share(right_per_byte)}, {"stderr_per_byte", error(right_per_byte)}});
+    console.json({{"tasks", tasks.size()},
+                  {"accuracy", share(right)},
+                  {"stderr", error(right)},
+                  {"accuracy_per_byte", share(right_per_byte)},
+                  {"stderr_per_byte", error(right_per_byte)}});
   else
-    console.print(fmt::format("{} tasks: accuracy {:.2f} % +/- {:.2f}, per byte {:.2f} % +/- {:.2f}\n", tasks.size(), 100 * share(right), 100 * error(right), 100 * share(right_per_byte),
-                              100 * error(right_per_byte)));
+    console.print(fmt::format("{} tasks: accuracy {:.2f} % +/- {:.2f}, per byte {:.2f} % +/- {:.2f}\n", tasks.size(), 100 * share(right),
+                              100 * error(right), 100 * share(right_per_byte), 100 * error(right_per_byte)));
   return kOk;
 }
 

@@ -30,20 +30,27 @@ std::string share(const json& r) {
 
 std::string markdown(const json& records) {
   const bool hashed = !records.empty() && records[0].contains("logits_hash");
-  std::string s = fmt::format("| model | size | params | backend | threads | kv | test | t/s | ttft ms | ms/token p50, p95 | share of the limit |{}\n", hashed ? " logits |" : "");
+  std::string s =
+      fmt::format("| model | size | params | backend | threads | kv | test | t/s | ttft ms | ms/token p50, p95 | share of the limit |{}\n",
+                  hashed ? " logits |" : "");
   s += fmt::format("| --- | ---: | ---: | --- | ---: | --- | ---: | ---: | ---: | ---: | --- |{}\n", hashed ? " --- |" : "");
   for (const json& r : records) {
-    const std::string tokens = r.contains("token_ms_p50") ? fmt::format("{:.2f}, {:.2f}", r["token_ms_p50"].get<double>(), r["token_ms_p95"].get<double>()) : "";
-    s += fmt::format("| {} | {} | {:.2f} M | {} | {} | {} | {} | {:.2f} ± {:.2f} | {:.1f} | {} | {} |{}\n", r["model_type"].get<std::string>(),
-                     bytes_text(r["model_size"].get<double>()), r["model_n_params"].get<double>() / 1e6, r["backends"].get<std::string>(), r["n_threads"].get<int>(),
-                     r["type_k"].get<std::string>(), test_of(r), r["avg_ts"].get<double>(), r["stddev_ts"].get<double>(), r["ttft_ms"].get<double>(), tokens, share(r),
+    const std::string tokens =
+        r.contains("token_ms_p50") ? fmt::format("{:.2f}, {:.2f}", r["token_ms_p50"].get<double>(), r["token_ms_p95"].get<double>()) : "";
+    s += fmt::format("| {} | {} | {:.2f} M | {} | {} | {} | {} | {:.2f} ± {:.2f} | {:.1f} | {} | {} |{}\n",
+                     r["model_type"].get<std::string>(), bytes_text(r["model_size"].get<double>()), r["model_n_params"].get<double>() / 1e6,
+                     r["backends"].get<std::string>(), r["n_threads"].get<int>(), r["type_k"].get<std::string>(), test_of(r),
+                     r["avg_ts"].get<double>(), r["stddev_ts"].get<double>(), r["ttft_ms"].get<double>(), tokens, share(r),
                      hashed ? fmt::format(" {} |", r["logits_hash"].get<std::string>().substr(0, 16)) : "");
   }
   if (records.empty()) return s;
   const json& last = records.back();
-  return s + fmt::format("\nload {:.2f} s, peak memory {}, {} of weights per token, memory reads {}/s, one core {:.1f} G float and {:.1f} G int8 multiply-adds/s\n",
-                         last["load_seconds"].get<double>(), bytes_text(last["peak_memory"].get<double>()), bytes_text(last["bytes_per_token"].get<double>()),
-                         bytes_text(last["read_bandwidth"].get<double>()), last["fma_peak"].get<double>() / 1e9, last["int8_peak"].get<double>() / 1e9);
+  return s + fmt::format(
+                 "\nload {:.2f} s, peak memory {}, {} of weights per token, memory reads {}/s, one core {:.1f} G float and {:.1f} G int8 "
+                 "multiply-adds/s\n",
+                 last["load_seconds"].get<double>(), bytes_text(last["peak_memory"].get<double>()),
+                 bytes_text(last["bytes_per_token"].get<double>()), bytes_text(last["read_bandwidth"].get<double>()),
+                 last["fma_peak"].get<double>() / 1e9, last["int8_peak"].get<double>() / 1e9);
 }
 
 // Every key that any record has, in order.
@@ -84,7 +91,11 @@ std::string sql(const json& records) {
         if (r.contains(names[i])) return r[names[i]];
       return records;
     }();
-    s += fmt::format("  {} {}{}\n", names[i], sample.is_number_integer() || sample.is_boolean() ? "INTEGER" : sample.is_number() ? "REAL" : "TEXT", i + 1 < names.size() ? "," : "");
+    s += fmt::format("  {} {}{}\n", names[i],
+                     sample.is_number_integer() || sample.is_boolean() ? "INTEGER"
+                     : sample.is_number()                              ? "REAL"
+                                                                       : "TEXT",
+                     i + 1 < names.size() ? "," : "");
   }
   s += ");\n";
   for (const json& r : records) {

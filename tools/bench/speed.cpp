@@ -44,7 +44,8 @@ double quantile(std::vector<double> v, double share) {
   return v[std::min(v.size() - 1, rank == 0 ? 0 : rank - 1)];
 }
 
-void prefill(const Model& model, model::KvSequence& kv, std::span<const std::int32_t> ids, std::int64_t ubatch, LogitRows last, const std::stop_token& stop) {
+void prefill(const Model& model, model::KvSequence& kv, std::span<const std::int32_t> ids, std::int64_t ubatch, LogitRows last,
+             const std::stop_token& stop) {
   const auto step = static_cast<std::size_t>(ubatch);
   for (std::size_t at = 0; at < ids.size(); at += step) {
     const SequenceChunk chunk{&kv, ids.subspan(at, std::min(step, ids.size() - at))};
@@ -52,7 +53,8 @@ void prefill(const Model& model, model::KvSequence& kv, std::span<const std::int
   }
 }
 
-nlohmann::json record(const Cell& cell, const Model& model, const SpeedArgs& args, const std::vector<Sample>& samples, double load_seconds) {
+nlohmann::json record(const Cell& cell, const Model& model, const SpeedArgs& args, const std::vector<Sample>& samples,
+                      double load_seconds) {
   std::vector<double> ns, ts, first, tokens;
   const auto count = static_cast<double>(cell.test.prompt + cell.test.generate);
   for (const Sample& s : samples) {
@@ -64,13 +66,38 @@ nlohmann::json record(const Cell& cell, const Model& model, const SpeedArgs& arg
   const MeanStd n = mean_std(ns), t = mean_std(ts);
   std::int64_t weights = 0;
   for (const io::GgufTensor& x : model.file().tensors()) weights += x.shape.numel();
-  nlohmann::json r{{"build_commit", build_info().commit}, {"build_number", 0}, {"cpu_info", cpu_name()}, {"gpu_info", ""}, {"backends", model.backend().name()},
-                   {"model_filename", cell.model}, {"model_type", std::string(model.arch().name) + " " + model.hparams().name}, {"model_size", model.file().total_bytes()},
-                   {"model_n_params", weights}, {"n_batch", cell.ubatch}, {"n_ubatch", cell.ubatch}, {"n_threads", cell.threads}, {"type_k", cell.kv}, {"type_v", cell.kv},
-                   {"use_mmap", !args.no_mmap}, {"pack", !args.no_pack}, {"activations", args.activations}, {"n_prompt", cell.test.prompt}, {"n_gen", cell.test.generate},
-                   {"n_depth", cell.depth}, {"test_time", utc_time()}, {"avg_ns", std::llround(n.mean)}, {"stddev_ns", std::llround(n.std)}, {"avg_ts", t.mean},
-                   {"stddev_ts", t.std}, {"samples_ns", ns}, {"samples_ts", ts}, {"ttft_ms", quantile(first, 0.5)}, {"load_seconds", load_seconds},
-                   {"peak_memory", peak_memory()}, {"bytes_per_token", token_bytes(model)}, {"macs_per_token", token_macs(model)}};
+  nlohmann::json r{{"build_commit", build_info().commit},
+                   {"build_number", 0},
+                   {"cpu_info", cpu_name()},
+                   {"gpu_info", ""},
+                   {"backends", model.backend().name()},
+                   {"model_filename", cell.model},
+                   {"model_type", std::string(model.arch().name) + " " + model.hparams().name},
+                   {"model_size", model.file().total_bytes()},
+                   {"model_n_params", weights},
+                   {"n_batch", cell.ubatch},
+                   {"n_ubatch", cell.ubatch},
+                   {"n_threads", cell.threads},
+                   {"type_k", cell.kv},
+                   {"type_v", cell.kv},
+                   {"use_mmap", !args.no_mmap},
+                   {"pack", !args.no_pack},
+                   {"activations", args.activations},
+                   {"n_prompt", cell.test.prompt},
+                   {"n_gen", cell.test.generate},
+                   {"n_depth", cell.depth},
+                   {"test_time", utc_time()},
+                   {"avg_ns", std::llround(n.mean)},
+                   {"stddev_ns", std::llround(n.std)},
+                   {"avg_ts", t.mean},
+                   {"stddev_ts", t.std},
+                   {"samples_ns", ns},
+                   {"samples_ts", ts},
+                   {"ttft_ms", quantile(first, 0.5)},
+                   {"load_seconds", load_seconds},
+                   {"peak_memory", peak_memory()},
+                   {"bytes_per_token", token_bytes(model)},
+                   {"macs_per_token", token_macs(model)}};
   if (!tokens.empty()) {
     r["token_ms_p50"] = quantile(tokens, 0.5);
     r["token_ms_p95"] = quantile(tokens, 0.95);
@@ -99,9 +126,13 @@ void add_limits(nlohmann::json& records, const SpeedArgs& args) {
 }
 
 // Of 33 fixed ids: equal for every row of one model, KV kind and activations, or something is wrong.
-std::string check_hash(const Model& model, const Cell& cell) { return logits_hash(model, random_ids(33, model.hparams().vocab), cell.ubatch); }
+std::string check_hash(const Model& model, const Cell& cell) {
+  return logits_hash(model, random_ids(33, model.hparams().vocab), cell.ubatch);
+}
 
-void print(const nlohmann::json& records, const std::string& format, const std::function<void(std::string_view)>& to) { to(format_records(records, format)); }
+void print(const nlohmann::json& records, const std::string& format, const std::function<void(std::string_view)>& to) {
+  to(format_records(records, format));
+}
 
 }  // namespace
 
@@ -128,7 +159,9 @@ SpeedArgs::SpeedArgs(CLI::App& app) {
   app.add_option("-r,--repetitions", repetitions, "measured runs of each test")->check(CLI::Range(1, 10000))->capture_default_str();
   app.add_flag("--no-warmup", no_warmup, "no unmeasured run first");
   add_choice(app, "-o,--output", output, {"md", "csv", "json", "jsonl", "sql"}, "format of the results");
-  app.add_option("--oe,--output-err", second_output, "a second format, on stderr")->check(CLI::IsMember({"md", "csv", "json", "jsonl", "sql"}))->type_name("");
+  app.add_option("--oe,--output-err", second_output, "a second format, on stderr")
+      ->check(CLI::IsMember({"md", "csv", "json", "jsonl", "sql"}))
+      ->type_name("");
   app.add_flag("--check", check, "a column with the hash of the logits of fixed ids: the same for every row");
   app.add_option("--plot", plot, "draw speed against depth (or prompt length) into this SVG file");
   app.add_option("--ab", ab, "path of a llama-bench to measure in turn with us; needs -f");
@@ -150,7 +183,8 @@ std::vector<Cell> cells_of(const SpeedArgs& args) {
       for (const auto threads : parse_grid("-t", args.threads, 0, 4096))
         for (const auto ubatch : parse_grid("--ub", args.ubatches, 1, std::int64_t{1} << 20))
           for (const auto depth : parse_grid("-d", args.depths, 0, kMostTokens))
-            for (const PromptGen& test : tests) cells.push_back({model, kv, threads > 0 ? threads : default_threads(), ubatch, depth, test});
+            for (const PromptGen& test : tests)
+              cells.push_back({model, kv, threads > 0 ? threads : default_threads(), ubatch, depth, test});
   return cells;
 }
 
@@ -161,7 +195,10 @@ std::string test_name(const Cell& cell) {
 }
 
 CellRunner::CellRunner(const Model& model, const Cell& cell)
-    : model_(model), cell_(cell), ids_(random_ids(cell.depth + cell.test.prompt + cell.test.generate, model.hparams().vocab)), kv_(model.new_sequence()) {}
+    : model_(model),
+      cell_(cell),
+      ids_(random_ids(cell.depth + cell.test.prompt + cell.test.generate, model.hparams().vocab)),
+      kv_(model.new_sequence()) {}
 
 Sample CellRunner::run(std::stop_token stop) {
   const auto depth = static_cast<std::size_t>(cell_.depth), prompt = static_cast<std::size_t>(cell_.test.prompt);
@@ -223,7 +260,8 @@ int run_speed(const SpeedArgs& args, Console& console) {
     std::vector<Sample> samples;
     for (int r = args.no_warmup ? 0 : -1; r < args.repetitions; ++r) {
       progress.check("measuring");
-      progress("measuring " + test_name(cell), i * static_cast<std::size_t>(args.repetitions) + static_cast<std::size_t>(std::max(0, r)), cells.size() * static_cast<std::size_t>(args.repetitions));
+      progress("measuring " + test_name(cell), i * static_cast<std::size_t>(args.repetitions) + static_cast<std::size_t>(std::max(0, r)),
+               cells.size() * static_cast<std::size_t>(args.repetitions));
       const Sample s = runner.run(progress.stop);
       if (r >= 0) samples.push_back(s);
     }
@@ -234,7 +272,8 @@ int run_speed(const SpeedArgs& args, Console& console) {
   add_limits(records, args);
   print(records, args.output, [&](std::string_view s) { console.print(s); });
   console.flush();
-  if (!args.second_output.empty()) print(records, args.second_output, [](std::string_view s) { std::fwrite(s.data(), 1, s.size(), stderr); });  // asked for: not a note
+  if (!args.second_output.empty())
+    print(records, args.second_output, [](std::string_view s) { std::fwrite(s.data(), 1, s.size(), stderr); });  // asked for: not a note
   if (!args.plot.empty()) write_speed_plot(records, args.plot);
   return kOk;
 }

@@ -62,10 +62,16 @@ std::string printable(std::string_view text) {
 }
 
 Console::Console(const ConsoleOptions& options, Interrupt* interrupt, int out, int err)
-    : options_(options), interrupt_(interrupt), out_(out), err_(err), out_terminal_(::isatty(out) == 1),
-      err_terminal_(::isatty(err) == 1), out_color_(wants_color(options.color, out_terminal_)),
+    : options_(options),
+      interrupt_(interrupt),
+      out_(out),
+      err_(err),
+      out_terminal_(::isatty(out) == 1),
+      err_terminal_(::isatty(err) == 1),
+      out_color_(wants_color(options.color, out_terminal_)),
       err_color_(wants_color(options.color, err_terminal_)),
-      meter_(std::make_unique<Meter>(err_terminal_ && variable("TERM") != "dumb", [this](std::string_view s) { to_stderr(s); }, &seconds_now)) {}
+      meter_(std::make_unique<Meter>(
+          err_terminal_ && variable("TERM") != "dumb", [this](std::string_view s) { to_stderr(s); }, &seconds_now)) {}
 
 Console::~Console() { meter_->finish(); }
 

@@ -67,7 +67,9 @@ void GenerateArgs::add_sampling(CLI::App& app) {
   app.add_option("--mirostat", s.mirostat, "2: Mirostat 2 in place of truncation; 0 is off")->group(group);
   app.add_option("--mirostat-tau,--mirostat-ent", s.mirostat_tau, "Mirostat: target surprise, bits")->group(group);
   app.add_option("--mirostat-eta,--mirostat-lr", s.mirostat_eta, "Mirostat: learning rate")->group(group);
-  seed_given = app.add_option("--seed", seed, "seed of the random numbers, 0 to 2^64-1; left out, a fresh one is drawn and printed")->check(any_seed())->group(group);
+  seed_given = app.add_option("--seed", seed, "seed of the random numbers, 0 to 2^64-1; left out, a fresh one is drawn and printed")
+                   ->check(any_seed())
+                   ->group(group);
   app.add_option("--sampling-order,--samplers", s.sampling_order,
                  "the stages in their order, by name or one letter each; one that is not named does not run")
       ->group(group);

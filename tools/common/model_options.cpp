@@ -36,7 +36,8 @@ AdapterFile adapter_of(const std::string& given) {
   char* end = nullptr;
   const float value = std::strtof(scale.c_str(), &end);
   if (scale.empty() || *end != '\0' || !std::isfinite(value))
-    throw Error(ErrorKind::usage, fmt::format("'{}' is no scale", scale), "--lora " + given, "PATH=SCALE with a finite number, such as adapter/=0.5");
+    throw Error(ErrorKind::usage, fmt::format("'{}' is no scale", scale), "--lora " + given,
+                "PATH=SCALE with a finite number, such as adapter/=0.5");
   return {given.substr(0, at), value};
 }
 
@@ -44,7 +45,8 @@ AdapterFile adapter_of(const std::string& given) {
 void warn_about(const ModelArgs& args, const Model& model, Console& console) {
   const std::int64_t trained = model.hparams().context;
   if (args.context > trained)
-    console.warn(fmt::format("-c {} is more than the {} positions that the model was made for: answers get worse beyond", args.context, trained));
+    console.warn(
+        fmt::format("-c {} is more than the {} positions that the model was made for: answers get worse beyond", args.context, trained));
 }
 
 }  // namespace
@@ -53,9 +55,12 @@ KvKind kv_kind(const std::string& name) { return name == "f32" ? KvKind::f32 : n
 
 ModelArgs::ModelArgs(CLI::App& app) {
   add_path(app, "-m,--model", file, "GGUF file (the first one of a split set)");
-  app.add_option("-c,--ctx", context, "context in tokens; 0: the smaller of the model's and 4096")->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 31));
+  app.add_option("-c,--ctx", context, "context in tokens; 0: the smaller of the model's and 4096")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 31));
   app.add_option("-t,--threads", threads, "threads; 0: the physical cores that the process may use")->check(CLI::Range(0, 4096));
-  app.add_option("--ub,--ubatch", ubatch, "prompt tokens evaluated at a time")->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))->capture_default_str();
+  app.add_option("--ub,--ubatch", ubatch, "prompt tokens evaluated at a time")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
+      ->capture_default_str();
   add_choice(app, "--kv", kv, {"f16", "f32", "q8_0"}, "element type of the KV cache");
   add_choice(app, "--activations", activations, {"int8", "f32"}, "how products with quantized weights read their input");
   std::vector<std::string> devices;
@@ -65,8 +70,11 @@ ModelArgs::ModelArgs(CLI::App& app) {
   add_path(app, "--isq-save", isq_save, "keep the file that --isq makes")->needs("--isq");
   add_path(app, "--isq-imatrix", isq_imatrix, "importance matrix for --isq")->needs("--isq");
   app.add_flag("--no-pack", no_pack, "use the weights as they lie in the file, without packed panels");
-  app.add_flag("--no-mmap", no_mmap, "read the file into memory instead of mapping it; takes the size of the weights twice without --no-pack");
-  app.add_option("--pre", pre, "pre-tokenizer to use in place of the file's (--info shows that)")->check(CLI::Validator(unknown_pre, "NAME", "pre"))->type_name("NAME");
+  app.add_flag("--no-mmap", no_mmap,
+               "read the file into memory instead of mapping it; takes the size of the weights twice without --no-pack");
+  app.add_option("--pre", pre, "pre-tokenizer to use in place of the file's (--info shows that)")
+      ->check(CLI::Validator(unknown_pre, "NAME", "pre"))
+      ->type_name("NAME");
 }
 
 LoadOptions load_options(const ModelArgs& args, Console& console) {
@@ -89,7 +97,11 @@ LoadOptions load_options(const ModelArgs& args, Console& console) {
 }
 
 LoraArgs::LoraArgs(CLI::App& app) {
-  app.add_option("--lora", lora, "adapter: a PEFT folder, one of ours, or a GGUF LoRA file; may be given more than once")->type_name("PATH[=SCALE]")->expected(1)->allow_extra_args(false)->take_all();
+  app.add_option("--lora", lora, "adapter: a PEFT folder, one of ours, or a GGUF LoRA file; may be given more than once")
+      ->type_name("PATH[=SCALE]")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
   app.add_flag("--force", force, "accept adapters that were made for another base");
 }
 
@@ -100,12 +112,14 @@ Model load_model(const ModelArgs& args, Console& console, const LoraArgs& adapte
   const auto begin = std::chrono::steady_clock::now();
   Model model = Model::load(args.file, options);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  console.note(fmt::format("loaded {} ({}) in {:.2f} s on {}: {}", args.file, bytes_text(static_cast<double>(model.file().total_bytes())), seconds, model.backend().name(),
-                           model.backend().description()));
+  console.note(fmt::format("loaded {} ({}) in {:.2f} s on {}: {}", args.file, bytes_text(static_cast<double>(model.file().total_bytes())),
+                           seconds, model.backend().name(), model.backend().description()));
   for (std::size_t i = 0; i < model.adapters().size(); ++i)
-    console.note(fmt::format("adapter {} at {:g} times its scale, from {}", model.adapters()[i], options.adapters[i].strength, options.adapters[i].path.string()));
+    console.note(fmt::format("adapter {} at {:g} times its scale, from {}", model.adapters()[i], options.adapters[i].strength,
+                             options.adapters[i].path.string()));
   const model::MemoryPlan& plan = model.memory_plan();
-  console.detail(fmt::format("memory: weights {}, context of {} positions {}, temporaries up to {}", bytes_text(static_cast<double>(plan.weights)), plan.context,
+  console.detail(fmt::format("memory: weights {}, context of {} positions {}, temporaries up to {}",
+                             bytes_text(static_cast<double>(plan.weights)), plan.context,
                              bytes_text(static_cast<double>(plan.for_context())), bytes_text(static_cast<double>(plan.work))));
   warn_about(args, model, console);
   return model;

@@ -54,10 +54,12 @@ std::string read_text_file(const std::string& name, const Console& console) {
   while ((fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC)) < 0 && errno == EINTR)  // a FIFO that nobody writes to
     if (console.stop_token().stop_requested()) throw Error(ErrorKind::cancelled, "stopped while opening " + name);
   if (fd < 0)
-    throw Error(ErrorKind::bad_file, "cannot open the file: " + std::string(std::strerror(errno)), name, errno == ENOENT ? "check the path" : "check its permissions");
+    throw Error(ErrorKind::bad_file, "cannot open the file: " + std::string(std::strerror(errno)), name,
+                errno == ENOENT ? "check the path" : "check its permissions");
   const FdCloser closer{fd};
   struct stat st {};
-  if (::fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) throw Error(ErrorKind::bad_file, "this is a folder, not a file", name, "name the file itself");
+  if (::fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+    throw Error(ErrorKind::bad_file, "this is a folder, not a file", name, "name the file itself");
   return read_fd(fd, name, console);
 }
 
@@ -92,8 +94,8 @@ void check_utf8(std::string_view text, const std::string& source) {
   const std::size_t at = text::first_invalid_utf8(text);
   if (at == text.size()) return;
   const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
-  throw Error(ErrorKind::usage, "the prompt is not valid UTF-8 at byte " + std::to_string(at) + " (line " + std::to_string(line) + ")", source,
-              "convert it (iconv -f LATIN1 -t UTF-8), or pass --raw to send the bytes as they are");
+  throw Error(ErrorKind::usage, "the prompt is not valid UTF-8 at byte " + std::to_string(at) + " (line " + std::to_string(line) + ")",
+              source, "convert it (iconv -f LATIN1 -t UTF-8), or pass --raw to send the bytes as they are");
 }
 
 std::vector<std::int32_t> parse_ids(const std::string& text, const Console& console) {
@@ -110,7 +112,9 @@ std::vector<std::int32_t> parse_ids(const std::string& text, const Console& cons
     }
     std::int32_t id = 0;
     const auto [next, error] = std::from_chars(at, end, id);
-    if (error != std::errc() || id < 0) throw Error(ErrorKind::usage, "--ids: '" + std::string(at, std::min<std::ptrdiff_t>(end - at, 20)) + "' is no token id", "", "write ids as 1,2,3");
+    if (error != std::errc() || id < 0)
+      throw Error(ErrorKind::usage, "--ids: '" + std::string(at, std::min<std::ptrdiff_t>(end - at, 20)) + "' is no token id", "",
+                  "write ids as 1,2,3");
     ids.push_back(id);
     at = next;
   }

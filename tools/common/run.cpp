@@ -154,7 +154,9 @@ int run_action(std::string_view name, int argc, char** argv, const std::function
 }
 
 CLI::Option* add_path(CLI::App& app, const std::string& names, std::string& value, const std::string& help) {
-  return app.add_option(names, value, help)->check([](const std::string& given) { return std::string(given.empty() ? "an empty name" : ""); })->type_name("PATH");
+  return app.add_option(names, value, help)
+      ->check([](const std::string& given) { return std::string(given.empty() ? "an empty name" : ""); })
+      ->type_name("PATH");
 }
 
 const CLI::Validator& any_seed() {
@@ -163,13 +165,15 @@ const CLI::Validator& any_seed() {
         std::uint64_t value = 0;
         const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
         const bool good = error == std::errc() && end == given.data() + given.size();
-        return good ? std::string() : fmt::format("'{}' is no whole number from 0 to 18446744073709551615; leave it out for a fresh one", given);
+        return good ? std::string()
+                    : fmt::format("'{}' is no whole number from 0 to 18446744073709551615; leave it out for a fresh one", given);
       },
       "", "seed");
   return seed;
 }
 
-CLI::Option* add_choice(CLI::App& app, const std::string& names, std::string& value, std::vector<std::string> choices, const std::string& help) {
+CLI::Option* add_choice(CLI::App& app, const std::string& names, std::string& value, std::vector<std::string> choices,
+                        const std::string& help) {
   std::string all;
   for (const std::string& c : choices) all += (all.empty() ? "" : "|") + c;
   auto check = [choices, all](const std::string& given) -> std::string {

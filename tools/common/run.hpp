@@ -35,7 +35,8 @@ int run(std::string_view name, int argc, char** argv, Setup&& setup) {
 }
 
 // An option that takes one of a few words; a wrong one is answered with the nearest.
-CLI::Option* add_choice(CLI::App& app, const std::string& names, std::string& value, std::vector<std::string> choices, const std::string& help);
+CLI::Option* add_choice(CLI::App& app, const std::string& names, std::string& value, std::vector<std::string> choices,
+                        const std::string& help);
 
 // An option that names a file or folder; an empty name is a mistake (a variable that was not set), not "none".
 CLI::Option* add_path(CLI::App& app, const std::string& names, std::string& value, const std::string& help);

@@ -13,7 +13,9 @@ TemplateArgs::TemplateArgs(CLI::App& app) {
   const std::string group = "Conversation";
   system_given = app.add_option("--system", system, "system message")->group(group);
   file_given = add_path(app, "--template", file, "file with a chat template (Jinja), in place of the model's")->group(group);
-  variables_given = app.add_option("--template-arg", variables, "KEY=JSON: a variable of the template, repeatable; e.g. enable_thinking=false")->group(group);
+  variables_given =
+      app.add_option("--template-arg", variables, "KEY=JSON: a variable of the template, repeatable; e.g. enable_thinking=false")
+          ->group(group);
   add_path(app, "--tokenizer", tokenizer_file, "tokenizer.json of Hugging Face, or its folder, in place of the model's tokenizer")
       ->group(group);
 }

@@ -157,7 +157,8 @@ class Backend : public DeviceMemory {
   virtual void norm_grad(const NormArgs& norm, const Tensor& x, const Tensor& dy, Tensor* dx, Tensor* dw, Tensor* db);
   virtual void rope_grad(Rope kind, const Tensor& dy, std::span<const std::int32_t> positions, const Tensor& table, int heads, Tensor& dx);
   // out: what attention gave. K, V as the pages hold them (straight-through for the cache kind's rounding).
-  virtual void attention_grad(const AttentionArgs& args, const Tensor& q, int heads, const Tensor& out, const Tensor& dout, const AttentionGrads& grads);
+  virtual void attention_grad(const AttentionArgs& args, const Tensor& q, int heads, const Tensor& out, const Tensor& dout,
+                              const AttentionGrads& grads);
   virtual void column_sum(const Tensor& a, Tensor& out);                    // out [n] = sum over the rows of a, ascending
   virtual void row_dot(const Tensor& a, const Tensor& b, Tensor& out);      // out [rows] = the dot of each pair of rows
   // dx [tokens, in] = the sum over jobs of dy * w: for each element one chain of fma from +0, jobs in order, rows of w ascending

@@ -22,7 +22,7 @@ struct ChoiceScores {
 // The continuation's tokens are those of text + choice behind what all of them share with the tokens of the text. The
 // shared tokens are evaluated once; each choice goes on from a copy of their cache, all in one batch. Throws usage for
 // fewer than two choices, an empty one, or a text that does not fit the context.
-ChoiceScores score_choices(const Model& model, const text::Tokenizer& tokenizer, std::string_view text, std::span<const std::string> choices,
-                           std::stop_token stop = {});
+ChoiceScores score_choices(const Model& model, const text::Tokenizer& tokenizer, std::string_view text,
+                           std::span<const std::string> choices, std::stop_token stop = {});
 
 }  // namespace hz

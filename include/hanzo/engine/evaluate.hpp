@@ -37,7 +37,9 @@ Agreement agreement(const Model& base, const Model& other, std::span<const std::
 
 // The base's logits at those positions as a GGUF file (one F32 tensor), and the agreement of a model with them. The file
 // knows its text and window: agreement_with throws bad_file for others.
-void save_base_logits(const Model& base, std::span<const std::int32_t> ids, const std::filesystem::path& file, const EvaluateOptions& options = {});
-Agreement agreement_with(const std::filesystem::path& base, const Model& other, std::span<const std::int32_t> ids, const EvaluateOptions& options = {});
+void save_base_logits(const Model& base, std::span<const std::int32_t> ids, const std::filesystem::path& file,
+                      const EvaluateOptions& options = {});
+Agreement agreement_with(const std::filesystem::path& base, const Model& other, std::span<const std::int32_t> ids,
+                         const EvaluateOptions& options = {});
 
 }  // namespace hz

@@ -17,8 +17,8 @@ struct SplitOptions {
 
 // Writes the parts and returns their paths. `stem` is folder and name without the numbers. Existing parts are not
 // overwritten (Error(usage)); on failure the parts written so far are removed.
-std::vector<std::filesystem::path> split_gguf(const std::filesystem::path& in, const std::filesystem::path& stem, const SplitOptions& options,
-                                              const Progress& progress = {});
+std::vector<std::filesystem::path> split_gguf(const std::filesystem::path& in, const std::filesystem::path& stem,
+                                              const SplitOptions& options, const Progress& progress = {});
 // Writes the set whose first part is `first` as one file, atomically. Metadata and tensors are as before the split.
 void merge_gguf(const std::filesystem::path& first, const std::filesystem::path& out, const Progress& progress = {});
 

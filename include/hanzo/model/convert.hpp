@@ -26,7 +26,7 @@ struct ConvertSummary {
 ConvertSummary convert_folder(const std::filesystem::path& folder, const std::filesystem::path& out, const Progress& progress = {});
 
 // The same, quantized by a recipe on the way, through a temporary file beside `out`.
-QuantizeSummary convert_and_quantize(const std::filesystem::path& folder, const std::filesystem::path& out, const QuantizeFileOptions& options, ConvertSummary& converted,
-                                     const Progress& progress = {});
+QuantizeSummary convert_and_quantize(const std::filesystem::path& folder, const std::filesystem::path& out,
+                                     const QuantizeFileOptions& options, ConvertSummary& converted, const Progress& progress = {});
 
 }  // namespace hz::model

@@ -20,7 +20,8 @@ struct Routing {
 // their sum, taken in ascending order of the expert.
 Routing route(const Tensor& p, int used, bool normalised);
 // Row i of the result is row x_rows[i] of x times expert experts[i] of w [experts, out, in], transposed.
-Tensor apply_experts(const QTensor& w, const Activation& x, std::span<const std::int32_t> x_rows, std::span<const std::int32_t> experts, Activations mode);
+Tensor apply_experts(const QTensor& w, const Activation& x, std::span<const std::int32_t> x_rows, std::span<const std::int32_t> experts,
+                     Activations mode);
 // y[token] = sum over its rows of weight * row, by fma in ascending order of the expert, from +0.
 Tensor combine(const Tensor& rows, const Routing& routing);
 

@@ -15,7 +15,8 @@ class Observer {
   // x: F32 [tokens, in], the input of the weight of that name.
   virtual void see(const std::string& weight, const Tensor& x) = 0;
   // Row x_rows[i] of x goes to expert experts[i] of `count`.
-  virtual void see_experts(const std::string& weight, std::int64_t count, const Tensor& x, std::span<const std::int32_t> x_rows, std::span<const std::int32_t> experts) = 0;
+  virtual void see_experts(const std::string& weight, std::int64_t count, const Tensor& x, std::span<const std::int32_t> x_rows,
+                           std::span<const std::int32_t> experts) = 0;
 };
 
 // While one lives, products of this thread's forward passes show their inputs to the observer; results stay the same

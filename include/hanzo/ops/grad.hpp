@@ -26,6 +26,7 @@ void check_attention(const AttentionArgs& args, const Tensor& q, int heads);
 std::uint64_t attention_id(const Tensor* t);  // identity of an optional operand
 // inputs q, k, v, sinks. `args` is copied; its segments must be pinned (KvSegment::pin) or outlive the tape. stats: what
 // attention left in args.stats.
-std::function<void(Backward&)> attention_backward(const AttentionArgs& args, const Tensor& q, int heads, const Tensor& out, const Tensor& stats);
+std::function<void(Backward&)> attention_backward(const AttentionArgs& args, const Tensor& q, int heads, const Tensor& out,
+                                                  const Tensor& stats);
 
 }  // namespace hz::ops

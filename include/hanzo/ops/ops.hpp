@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functional ops on tensors: each checks shapes, computes through the backend of its first operand, and
-// returns a new tensor. Under an active tape (autograd/tape.hpp) an op is recorded with its gradient. Formulas and their order of rounding: docs/numerics.md. Errors: usage, naming op and shapes.
+// returns a new tensor. Under an active tape (autograd/tape.hpp) an op is recorded with its gradient. Formulas and their order of rounding:
+// docs/numerics.md. Errors: usage, naming op and shapes.
 #pragma once
 #include <span>
 #include <vector>

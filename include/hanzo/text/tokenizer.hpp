@@ -67,7 +67,8 @@ class Tokenizer {
   static std::shared_ptr<const Tokenizer> from_hf(const std::filesystem::path& path);
   // The same from the texts of the files; the configurations may be empty. source: what messages call them.
   static std::shared_ptr<const Tokenizer> from_hf_json(std::string_view tokenizer, std::string_view tokenizer_config = {},
-                                                       std::string_view generation_config = {}, const std::string& source = "tokenizer.json");
+                                                       std::string_view generation_config = {},
+                                                       const std::string& source = "tokenizer.json");
 
   // The pre-tokenizers that `tokenizer.ggml.pre` or pre_override may name.
   static std::vector<std::string_view> pre_names();

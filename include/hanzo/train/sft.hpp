@@ -61,8 +61,8 @@ void check_options(const SftOptions& options);
 
 // OUT gets: run.json (configuration, seeds, hashes of base, data and adapter), metrics.jsonl, TensorBoard events, loss.svg,
 // checkpoints/, and at the end adapter_model.safetensors with adapter_config.json, or with `full` the trained model.gguf. A
-// run of the same options gives the same file, byte by byte, on any number of threads and however often it was stopped. Throws usage for a folder that is not
-// empty without `resume`, and naming the option where a resumed run differs from what began.
+// run of the same options gives the same file, byte by byte, on any number of threads and however often it was stopped. Throws usage for a
+// folder that is not empty without `resume`, and naming the option where a resumed run differs from what began.
 SftResult sft(const SftOptions& options, const SftReport& report = {}, Peers* peers = nullptr);
 
 // What a run trains: an adapter, or the model's own weights.

@@ -120,7 +120,8 @@ HZ_FN Codes lookup_codes(Codes c, const uint8_t* table) {  // table[16], c < 16 
 HZ_FN VI code_lanes(Codes c) { return (VI)c; }  // the four bytes of a row as one integer
 HZ_FN void prefetch(const void* p) { __builtin_prefetch(p); }
 
-// Exact dot products of four, from a start value that both start() and finish() are told. Top: largest code, which bounds how long a set may stay in narrow integers.
+// Exact dot products of four, from a start value that both start() and finish() are told. Top: largest code, which bounds how long a set
+// may stay in narrow integers.
 template <int Top>
 struct Dot {
   int32_t acc;

@@ -30,8 +30,12 @@ std::size_t v_bytes(const KvLayout& l) {
 // One query row; y is null where only the scores count.
 AttendQuery query_of(const AttentionArgs& args, const KvSegment& seg, std::int64_t token, int head, int heads, const Tensor& q, float* y) {
   const std::int64_t position = seg.position + token, row = seg.row + token;
-  AttendQuery made{.q = q.data<float>() + row * q.cols() + head * args.kv.layout.head_dim, .out = y, .first = seg.visible_from,
-                   .last = args.causal ? position + 1 : seg.position + seg.count, .slope = args.slopes ? args.slopes->data<float>()[head] : 0.0f, .position = position};
+  AttendQuery made{.q = q.data<float>() + row * q.cols() + head * args.kv.layout.head_dim,
+                   .out = y,
+                   .first = seg.visible_from,
+                   .last = args.causal ? position + 1 : seg.position + seg.count,
+                   .slope = args.slopes ? args.slopes->data<float>()[head] : 0.0f,
+                   .position = position};
   if (args.window > 0) made.first = std::max(made.first, position + 1 - args.window);
   if (args.sinks != nullptr) made.sink = args.sinks->data<float>() + head;
   if (args.stats != nullptr) made.stats = args.stats->data<float>() + (row * heads + head) * 2;
@@ -41,7 +45,14 @@ AttendQuery query_of(const AttentionArgs& args, const KvSegment& seg, std::int64
 // The pages of one kv head of a segment.
 AttendArgs pages_of(const AttentionArgs& args, const KvSegment& seg, int kv_head) {
   const KvLayout& l = args.kv.layout;
-  AttendArgs a{.kind = l.kind, .head_dim = l.head_dim, .value_dim = l.value_dim, .scale = args.scale, .softcap = args.softcap, .pages = seg.pages, .k_offset = 0, .v_offset = 0};
+  AttendArgs a{.kind = l.kind,
+               .head_dim = l.head_dim,
+               .value_dim = l.value_dim,
+               .scale = args.scale,
+               .softcap = args.softcap,
+               .pages = seg.pages,
+               .k_offset = 0,
+               .v_offset = 0};
   a.k_offset = args.kv.layer_offset + static_cast<std::size_t>(kv_head) * (k_bytes(l) + v_bytes(l));
   a.v_offset = a.k_offset + k_bytes(l);
   return a;
@@ -57,7 +68,13 @@ class AttentionWork {
   };
 
   AttentionWork(const CpuKernels& kernels, const AttentionArgs& args, const Tensor& q, int heads, Tensor& out)
-      : kernels_(kernels), args_(args), q_(q), out_(out), heads_(heads), group_(heads / args.kv.layout.heads), tile_(std::max(1, kTileQueries / group_)) {
+      : kernels_(kernels),
+        args_(args),
+        q_(q),
+        out_(out),
+        heads_(heads),
+        group_(heads / args.kv.layout.heads),
+        tile_(std::max(1, kTileQueries / group_)) {
     for (const KvSegment& seg : args.kv.segments)
       for (std::int64_t t = (seg.count - 1) / tile_ * tile_; t >= 0; t -= tile_)  // the longest first
         for (int h = 0; h < args.kv.layout.heads; ++h) items_.push_back({&seg, t, h});
@@ -73,7 +90,8 @@ class AttentionWork {
     for (std::int64_t t = i.token; t < i.token + tokens(i); ++t)
       for (int g = 0; g < group_; ++g) {
         const int head = i.kv_head * group_ + g;
-        made.push_back(query_of(args_, *i.seg, t, head, heads_, q_, out_.data<float>() + (i.seg->row + t) * out_.cols() + head * args_.kv.layout.value_dim));
+        made.push_back(query_of(args_, *i.seg, t, head, heads_, q_,
+                                out_.data<float>() + (i.seg->row + t) * out_.cols() + head * args_.kv.layout.value_dim));
       }
     return made;
   }
@@ -84,7 +102,8 @@ class AttentionWork {
 
   // Few items with many pages, a long context decoded: pages become work of their own.
   bool worth_parts(int threads) const {
-    return threads > 1 && items() < 4 * threads && group_ * tile_ <= kTileQueries && std::ranges::any_of(items_, [&](const Item& i) { return pages(i) >= 2 * kPartPages; });
+    return threads > 1 && items() < 4 * threads && group_ * tile_ <= kTileQueries &&
+           std::ranges::any_of(items_, [&](const Item& i) { return pages(i) >= 2 * kPartPages; });
   }
   void run_parts(int threads, FunctionRef<void(std::int64_t)> done) const;
 
@@ -135,7 +154,8 @@ void AttentionWork::run_parts(int threads, FunctionRef<void(std::int64_t)> done)
       Split& s = splits[n];
       const AttendArgs a = pages_of(args_, *items_[n].seg, items_[n].kv_head);
       const auto count = static_cast<int>(s.queries.size());
-      kernels_.attend_pages(a, s.queries.data(), count, s.first + p, s.first + std::min(s.pages, p + kPartPages), s.rows.data() + p * count * s.width);
+      kernels_.attend_pages(a, s.queries.data(), count, s.first + p, s.first + std::min(s.pages, p + kPartPages),
+                            s.rows.data() + p * count * s.width);
       if (s.left.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
       kernels_.attend_merge(a, s.queries.data(), count, s.pages, s.rows.data());
       done(static_cast<std::int64_t>(n));
@@ -167,7 +187,8 @@ void CpuBackend::kv_write(const KvBatch& kv, const Tensor& k, const Tensor& v) {
     });
   }
   if (bad >= 0)
-    throw Error(ErrorKind::numeric, "K or V at position " + std::to_string(bad) + " does not fit a half-precision cache", "", "use --kv f32");
+    throw Error(ErrorKind::numeric, "K or V at position " + std::to_string(bad) + " does not fit a half-precision cache", "",
+                "use --kv f32");
 }
 
 void CpuBackend::attend(const AttentionArgs& args, const Tensor& q, int heads, Tensor& out, QAct* quantized) {
@@ -179,7 +200,8 @@ void CpuBackend::attend(const AttentionArgs& args, const Tensor& q, int heads, T
   const auto finish = [&](std::int64_t n) {
     const AttentionWork::Item& i = work.item(n);
     for (std::int64_t t = i.token; in_place && t < i.token + work.tokens(i); ++t)
-      quantize_row(out.data<float>() + (i.seg->row + t) * out.cols() + i.kv_head * width, width, *quantized, i.seg->row + t, i.kv_head * width);
+      quantize_row(out.data<float>() + (i.seg->row + t) * out.cols() + i.kv_head * width, width, *quantized, i.seg->row + t,
+                   i.kv_head * width);
   };
   if (work.worth_parts(threads_)) work.run_parts(threads_, finish);
   else
@@ -193,7 +215,8 @@ void CpuBackend::attend(const AttentionArgs& args, const Tensor& q, int heads, T
 }
 
 // One work item a segment and query head; heads that share K and V are added in ascending order.
-void CpuBackend::attention_grad(const AttentionArgs& args, const Tensor& q, int heads, const Tensor& out, const Tensor& dout, const AttentionGrads& grads) {
+void CpuBackend::attention_grad(const AttentionArgs& args, const Tensor& q, int heads, const Tensor& out, const Tensor& dout,
+                                const AttentionGrads& grads) {
   const IeeeMode mode;
   const KvLayout& l = args.kv.layout;
   const int group = heads / l.heads;
@@ -203,7 +226,8 @@ void CpuBackend::attention_grad(const AttentionArgs& args, const Tensor& q, int 
   for (const KvSegment& seg : args.kv.segments) {
     if (seg.count == 0) continue;
     const auto rows = static_cast<std::size_t>(seg.count);
-    Tensor dq = Tensor::empty({heads, seg.count, l.head_dim}), dk = Tensor::zeros({heads, seg.count, l.head_dim}), dv = Tensor::zeros({heads, seg.count, l.value_dim});
+    Tensor dq = Tensor::empty({heads, seg.count, l.head_dim}), dk = Tensor::zeros({heads, seg.count, l.head_dim}),
+           dv = Tensor::zeros({heads, seg.count, l.value_dim});
     parallel_for(threads_, heads, 1, [&](std::int64_t begin, std::int64_t end) {
       std::vector<AttendQuery> queries(rows);
       std::vector<const float*> o(rows), d(rows);
@@ -219,7 +243,8 @@ void CpuBackend::attention_grad(const AttentionArgs& args, const Tensor& q, int 
         const AttendArgs a = pages_of(args, seg, static_cast<int>(h) / group);
         float sink = 0;
         kernels_.attend_grad(a, {queries.data(), o.data(), d.data(), seg.count, seg.position, dq.data<float>() + h * seg.count * l.head_dim,
-                                 dk.data<float>() + h * seg.count * l.head_dim, dv.data<float>() + h * seg.count * l.value_dim, grads.dsinks && args.sinks ? &sink : nullptr, scratch->data});
+                                 dk.data<float>() + h * seg.count * l.head_dim, dv.data<float>() + h * seg.count * l.value_dim,
+                                 grads.dsinks && args.sinks ? &sink : nullptr, scratch->data});
         if (!sinks.empty()) sinks[static_cast<std::size_t>(h)] = sink;
       }
     });

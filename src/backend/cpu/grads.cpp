@@ -26,7 +26,9 @@ void CpuBackend::softcap_grad(const Tensor& y, float cap, const Tensor& dy, Tens
   for_rows(y.rows(), y.numel(), [&](std::int64_t i) { kernels_.softcap_grad(row(y, i), cap, row(dy, i), y.cols(), row(dx, i)); });
 }
 void CpuBackend::glu_grad(Unary kind, const Tensor& gate, const Tensor& up, const Tensor& dy, Tensor* dgate, Tensor* dup) {
-  for_rows(gate.rows(), gate.numel() * 8, [&](std::int64_t i) { kernels_.glu_grad(kind, row(gate, i), row(up, i), row(dy, i), gate.cols(), row_if(dgate, i), row_if(dup, i)); });
+  for_rows(gate.rows(), gate.numel() * 8, [&](std::int64_t i) {
+    kernels_.glu_grad(kind, row(gate, i), row(up, i), row(dy, i), gate.cols(), row_if(dgate, i), row_if(dup, i));
+  });
 }
 void CpuBackend::softmax_grad(const Tensor& y, const Tensor& dy, Tensor& dx) {
   for_rows(y.rows(), y.numel(), [&](std::int64_t i) { kernels_.softmax_grad(row(y, i), row(dy, i), y.cols(), row(dx, i)); });
@@ -48,16 +50,19 @@ void CpuBackend::norm_grad(const NormArgs& norm, const Tensor& x, const Tensor& 
     if (w_out != nullptr) std::memset(w_out, 0, static_cast<std::size_t>(n) * sizeof(float));
     if (b_out != nullptr) std::memset(b_out, 0, static_cast<std::size_t>(n) * sizeof(float));
     for (std::int64_t i = 0; i < x.rows(); ++i)
-      kernels_.norm_weight_grad(row(x, i) + at, row(dy, i) + at, n, mean[static_cast<std::size_t>(i)], r[static_cast<std::size_t>(i)], w_out, b_out);
+      kernels_.norm_weight_grad(row(x, i) + at, row(dy, i) + at, n, mean[static_cast<std::size_t>(i)], r[static_cast<std::size_t>(i)],
+                                w_out, b_out);
   });
 }
 
-void CpuBackend::rope_grad(Rope kind, const Tensor& dy, std::span<const std::int32_t> positions, const Tensor& table, int heads, Tensor& dx) {
+void CpuBackend::rope_grad(Rope kind, const Tensor& dy, std::span<const std::int32_t> positions, const Tensor& table, int heads,
+                           Tensor& dx) {
   const int head_dim = static_cast<int>(dy.cols()) / heads;
   const int rot = static_cast<int>(table.size(1)) * 2;
   for_rows(dy.rows(), dy.numel(), [&](std::int64_t i) {
     const float* cs = table.data<float>() + positions[static_cast<std::size_t>(i)] * static_cast<std::int64_t>(rot);
-    for (int h = 0; h < heads; ++h) kernels_.rope_grad(kind == Rope::adjacent, row(dy, i) + h * head_dim, cs, head_dim, rot, row(dx, i) + h * head_dim);
+    for (int h = 0; h < heads; ++h)
+      kernels_.rope_grad(kind == Rope::adjacent, row(dy, i) + h * head_dim, cs, head_dim, rot, row(dx, i) + h * head_dim);
   });
 }
 
@@ -85,7 +90,8 @@ void CpuBackend::weight_grad(const Tensor& dy, const Tensor& x, Tensor& dw) {
   for_rows(row_parts * parts, out * in * tokens, [&](std::int64_t n) {
     const std::int64_t i = n / parts * tile, j = n % parts * kWidth;
     for (std::int64_t t = 0; t < tokens; t += kTokens)
-      kernels_.grad_tile(row(dy, t) + i, out, row(x, t) + j, in, std::min(kTokens, tokens - t), std::min(tile, out - i), std::min(kWidth, in - j), row(dw, i) + j, in, t > 0);
+      kernels_.grad_tile(row(dy, t) + i, out, row(x, t) + j, in, std::min(kTokens, tokens - t), std::min(tile, out - i),
+                         std::min(kWidth, in - j), row(dw, i) + j, in, t > 0);
   });
 }
 

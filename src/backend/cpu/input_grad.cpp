@@ -36,7 +36,8 @@ GradScratch& scratch() {
 
 class InputGrad {
  public:
-  InputGrad(const CpuKernels& kernels, std::vector<GradProduct> products, Tensor& dx, int threads) : kernels_(kernels), products_(std::move(products)), dx_(dx) {
+  InputGrad(const CpuKernels& kernels, std::vector<GradProduct> products, Tensor& dx, int threads)
+      : kernels_(kernels), products_(std::move(products)), dx_(dx) {
     tile_ = kernels.lanes == 16 ? 14 : 12;  // tokens that fill the registers once or twice (kernels/cpu/grad_tile.hpp)
     block_ = 2 * std::max(kernels.lanes, 8);
     std::int64_t whole = 32, chosen = 0;  // columns that no format's block straddles
@@ -76,7 +77,8 @@ void InputGrad::decode(const WeightRows& w, std::int64_t row, std::int64_t count
   const auto place = [&](std::int64_t c, std::int64_t r) { return s.decoded.data() + (c / block_ * kRows + r) * block_; };
   for (std::int64_t r = 0; w.panels == nullptr && r < count; ++r) {
     w.kernels->decode_row(w.data + static_cast<std::size_t>(row + r) * w.stride, col, col + n, s.turned.data());
-    for (std::int64_t c = 0; c < n; c += block_) std::memcpy(place(c, r), s.turned.data() + c, static_cast<std::size_t>(std::min(block_, n - c)) * sizeof(float));
+    for (std::int64_t c = 0; c < n; c += block_)
+      std::memcpy(place(c, r), s.turned.data() + c, static_cast<std::size_t>(std::min(block_, n - c)) * sizeof(float));
   }
   for (std::int64_t r = 0; w.panels != nullptr && r < count; r += 16) {
     w.kernels->expand_float_packed(w.panels->at(w.first_panel + (row + r) / 16), col, col + n, s.turned.data());
@@ -95,7 +97,8 @@ void InputGrad::turn(const GradProduct& p, std::size_t t, std::int64_t tile, std
   }
 }
 
-void InputGrad::product(const GradProduct& p, std::int64_t begin, std::int64_t end, std::int64_t col, std::int64_t n, GradScratch& s) const {
+void InputGrad::product(const GradProduct& p, std::int64_t begin, std::int64_t end, std::int64_t col, std::int64_t n,
+                        GradScratch& s) const {
   // Rows of this token block; `to` ascends.
   const auto lo = std::lower_bound(p.to.begin(), p.to.end(), begin), hi = std::lower_bound(lo, p.to.end(), end);
   const auto first = static_cast<std::size_t>(lo - p.to.begin()), last = static_cast<std::size_t>(hi - p.to.begin());
@@ -111,7 +114,8 @@ void InputGrad::product(const GradProduct& p, std::int64_t begin, std::int64_t e
       turn(p, t, tile, row, count, s);
       const auto multiply = [&](float* out, std::int64_t ldo) {
         for (std::int64_t c = 0; c < n; c += block_)
-          kernels_.grad_tile(s.packed.data(), 16, s.decoded.data() + c * kRows, block_, count, tile, std::min(block_, n - c), out + c, ldo, true);
+          kernels_.grad_tile(s.packed.data(), 16, s.decoded.data() + c * kRows, block_, count, tile, std::min(block_, n - c), out + c, ldo,
+                             true);
       };
       const std::int64_t at = p.to[t];
       if (p.to[t + static_cast<std::size_t>(tile) - 1] == at + tile - 1) {  // neighbours in dx
@@ -129,7 +133,8 @@ void InputGrad::product(const GradProduct& p, std::int64_t begin, std::int64_t e
 void InputGrad::run(std::int64_t item) const {
   const std::int64_t col = item % columns() * width_, n = std::min(width_, dx_.cols() - col);
   const std::int64_t begin = item / columns() * kTokenBlock, end = std::min(dx_.rows(), begin + kTokenBlock);
-  for (std::int64_t t = begin; t < end; ++t) std::memset(dx_.data<float>() + t * dx_.cols() + col, 0, static_cast<std::size_t>(n) * sizeof(float));
+  for (std::int64_t t = begin; t < end; ++t)
+    std::memset(dx_.data<float>() + t * dx_.cols() + col, 0, static_cast<std::size_t>(n) * sizeof(float));
   for (const GradProduct& p : products_) product(p, begin, end, col, n, scratch());
 }
 
@@ -145,7 +150,8 @@ void CpuBackend::linear_input_grad(std::span<const InputGradJob> jobs, Tensor& d
   const IeeeMode mode;
   std::vector<GradProduct> products;
   for (const InputGradJob& job : jobs)
-    products.push_back({weight_rows(job.w, job.dense), job.dy->data<float>(), job.dy->cols(), counting(0, job.dy->rows()), counting(job.first_row, job.dy->rows())});
+    products.push_back({weight_rows(job.w, job.dense), job.dy->data<float>(), job.dy->cols(), counting(0, job.dy->rows()),
+                        counting(job.first_row, job.dy->rows())});
   const InputGrad work(kernels_, std::move(products), dx, threads_);
   parallel_for(threads_, work.items(), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) work.run(i);
@@ -159,7 +165,11 @@ void CpuBackend::expert_input_grad(const ExpertGradJob& job, Tensor& dx) {
   for (std::int64_t e = 0; e < count; ++e) {
     const FormatKernels& f = *kernels_.format(static_cast<std::uint32_t>(job.w->wtype()));
     const Panels* panels = pack_ && out % 16 == 0 ? panels_of(*job.w, f, threads_) : nullptr;
-    GradProduct p{{&f, job.w->row(e * out), job.w->row_bytes(), out, job.w->cols(), panels, e * (out / 16)}, job.dy->data<float>(), job.dy->cols(), {}, {}};
+    GradProduct p{{&f, job.w->row(e * out), job.w->row_bytes(), out, job.w->cols(), panels, e * (out / 16)},
+                  job.dy->data<float>(),
+                  job.dy->cols(),
+                  {},
+                  {}};
     for (std::size_t i = 0; i < job.experts.size(); ++i)
       if (job.experts[i] == e) {
         p.from.push_back(static_cast<std::int32_t>(i));

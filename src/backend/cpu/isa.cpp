@@ -33,10 +33,13 @@ const CpuKernels& select_isa(std::string_view wanted) {
     if (wanted.empty() ? machine_has(k->name) : wanted == k->name) best = k;
   }
   if (best == nullptr && wanted.empty())
-    throw Error(ErrorKind::unsupported, "this processor lacks fused multiply-add, which the cpu backend needs", "", "use --device reference");
-  if (best == nullptr) throw Error(ErrorKind::usage, "no instruction set named '" + std::string(wanted) + "'", "HANZO_ISA", "sets of this build: " + known);
+    throw Error(ErrorKind::unsupported, "this processor lacks fused multiply-add, which the cpu backend needs", "",
+                "use --device reference");
+  if (best == nullptr)
+    throw Error(ErrorKind::usage, "no instruction set named '" + std::string(wanted) + "'", "HANZO_ISA", "sets of this build: " + known);
   if (!machine_has(best->name))
-    throw Error(ErrorKind::unsupported, "this processor cannot run the " + std::string(wanted) + " set", "HANZO_ISA", "sets that it can run: " + available_isas());
+    throw Error(ErrorKind::unsupported, "this processor cannot run the " + std::string(wanted) + " set", "HANZO_ISA",
+                "sets that it can run: " + available_isas());
   return *best;
 }
 

@@ -23,7 +23,8 @@ ActRow act_row(const QAct& q, std::int64_t t) {
 }
 
 // Rows of x and y of one product; `rows` of x for each row of y.
-Product product(const WeightRows& w, const Tensor* x, const QAct* q, std::span<const std::int32_t> x_rows, std::span<const std::int32_t> y_rows, const Tensor& y, FloatTile tile) {
+Product product(const WeightRows& w, const Tensor* x, const QAct* q, std::span<const std::int32_t> x_rows,
+                std::span<const std::int32_t> y_rows, const Tensor& y, FloatTile tile) {
   std::vector<float*> to;
   for (const std::int32_t r : y_rows) to.push_back(y.data<float>() + r * y.cols());
   if (q != nullptr) {
@@ -41,7 +42,8 @@ Product product(const WeightRows& w, const Tensor* x, const QAct* q, std::span<c
 WeightRows CpuBackend::weight_rows(const QTensor* w, const Tensor* dense) const {
   if (dense != nullptr) {
     const Tensor& d = *dense;
-    return {kernels_.format(static_cast<std::uint32_t>(dense_type(d.dtype()))), d.raw(), static_cast<std::size_t>(d.cols()) * size_of(d.dtype()), d.rows(), d.cols()};
+    return {kernels_.format(static_cast<std::uint32_t>(dense_type(d.dtype()))), d.raw(),
+            static_cast<std::size_t>(d.cols()) * size_of(d.dtype()), d.rows(), d.cols()};
   }
   WeightRows rows{kernels_.format(static_cast<std::uint32_t>(w->wtype())), w->bytes().data(), w->row_bytes(), w->rows(), w->cols()};
   if (pack_) rows.panels = panels_of(*w, *rows.kernels, threads_);

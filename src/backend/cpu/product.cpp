@@ -37,7 +37,8 @@ struct Scratch {
     return y.data();
   }
   void copy_edge(const std::vector<float*>& rows, std::int64_t row, int count) const {
-    for (std::size_t t = 0; t < rows.size(); ++t) std::memcpy(rows[t] + row, edge.data() + 16 * t, static_cast<std::size_t>(count) * sizeof(float));
+    for (std::size_t t = 0; t < rows.size(); ++t)
+      std::memcpy(rows[t] + row, edge.data() + 16 * t, static_cast<std::size_t>(count) * sizeof(float));
   }
 };
 Scratch& scratch() {
@@ -68,7 +69,8 @@ void Product::run_direct(std::int64_t row, int count) const {
   }
   const std::int64_t panel = w_.first_panel + row / 16;
   const int whole = count / 16;
-  if (!integer() && whole > 0) w_.kernels->float_matvec(w_.panels->at(panel), w_.panels->panel_bytes, whole, w_.cols, floats_[0], y_[0] + row);
+  if (!integer() && whole > 0)
+    w_.kernels->float_matvec(w_.panels->at(panel), w_.panels->panel_bytes, whole, w_.cols, floats_[0], y_[0] + row);
   for (int i = integer() ? 0 : whole; 16 * i < count; ++i) {
     const bool edge = 16 * i + 16 > count;
     float* const* y = s.targets(y_, row + 16 * i, edge);

@@ -15,7 +15,8 @@ void round_row(KvKind kind, const float* x, int n, float* y) {
   if (kind == KvKind::f16)
     for (int i = 0; i < n; ++i) {
       y[i] = to_float(to_half(x[i]));
-      if (std::isfinite(x[i]) && !std::isfinite(y[i])) throw Error(ErrorKind::numeric, "K or V does not fit a half-precision cache", "", "use --kv f32");
+      if (std::isfinite(x[i]) && !std::isfinite(y[i]))
+        throw Error(ErrorKind::numeric, "K or V does not fit a half-precision cache", "", "use --kv f32");
     }
   if (kind == KvKind::q8_0)
     for (int b = 0; b < n; b += 32) {
@@ -26,11 +27,15 @@ void round_row(KvKind kind, const float* x, int n, float* y) {
     }
 }
 
-std::size_t head_floats(const KvLayout& l) { return static_cast<std::size_t>(kKvPage) * static_cast<std::size_t>(l.head_dim + l.value_dim); }
+std::size_t head_floats(const KvLayout& l) {
+  return static_cast<std::size_t>(kKvPage) * static_cast<std::size_t>(l.head_dim + l.value_dim);
+}
 
 }  // namespace
 
-std::size_t ReferenceBackend::kv_layer_bytes(const KvLayout& l) const { return head_floats(l) * static_cast<std::size_t>(l.heads) * sizeof(float); }
+std::size_t ReferenceBackend::kv_layer_bytes(const KvLayout& l) const {
+  return head_floats(l) * static_cast<std::size_t>(l.heads) * sizeof(float);
+}
 
 void ReferenceBackend::kv_write(const KvBatch& kv, const Tensor& k, const Tensor& v) {
   const KvLayout& l = kv.layout;
@@ -38,9 +43,11 @@ void ReferenceBackend::kv_write(const KvBatch& kv, const Tensor& k, const Tensor
     for (std::int64_t i = 0; i < seg.count; ++i)
       for (int h = 0; h < l.heads; ++h) {
         const std::int64_t position = seg.position + i, slot = position % kKvPage;
-        auto* head = reinterpret_cast<float*>(const_cast<std::byte*>(seg.pages[position / kKvPage]) + kv.layer_offset) + static_cast<std::size_t>(h) * head_floats(l);
+        auto* head = reinterpret_cast<float*>(const_cast<std::byte*>(seg.pages[position / kKvPage]) + kv.layer_offset) +
+                     static_cast<std::size_t>(h) * head_floats(l);
         round_row(l.kind, k.data<float>() + (seg.row + i) * k.cols() + h * l.head_dim, l.head_dim, head + slot * l.head_dim);
-        round_row(l.kind, v.data<float>() + (seg.row + i) * v.cols() + h * l.value_dim, l.value_dim, head + kKvPage * l.head_dim + slot * l.value_dim);
+        round_row(l.kind, v.data<float>() + (seg.row + i) * v.cols() + h * l.value_dim, l.value_dim,
+                  head + kKvPage * l.head_dim + slot * l.value_dim);
       }
 }
 
@@ -63,7 +70,8 @@ void ReferenceBackend::attention(const AttentionArgs& args, const Tensor& q, int
           qr = rounded.data();
         }
         const auto head_at = [&](std::int64_t p) {
-          return reinterpret_cast<const float*>(seg.pages[p / kKvPage] + args.kv.layer_offset) + static_cast<std::size_t>(h / (heads / l.heads)) * head_floats(l);
+          return reinterpret_cast<const float*>(seg.pages[p / kKvPage] + args.kv.layer_offset) +
+                 static_cast<std::size_t>(h / (heads / l.heads)) * head_floats(l);
         };
         std::vector<double> s;
         double top = args.sinks ? args.sinks->data<float>()[h] : -INFINITY;
@@ -81,7 +89,8 @@ void ReferenceBackend::attention(const AttentionArgs& args, const Tensor& q, int
         for (std::int64_t p = first; p < last; ++p) {
           const double w = std::exp(s[static_cast<std::size_t>(p - first)] - top);
           sum += w;
-          for (int d = 0; d < l.value_dim; ++d) o[static_cast<std::size_t>(d)] += w * head_at(p)[kKvPage * l.head_dim + p % kKvPage * l.value_dim + d];
+          for (int d = 0; d < l.value_dim; ++d)
+            o[static_cast<std::size_t>(d)] += w * head_at(p)[kKvPage * l.head_dim + p % kKvPage * l.value_dim + d];
         }
         for (int d = 0; d < l.value_dim; ++d)
           out.data<float>()[(seg.row + i) * out.cols() + h * l.value_dim + d] = static_cast<float>(o[static_cast<std::size_t>(d)] / sum);

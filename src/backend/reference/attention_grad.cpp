@@ -33,14 +33,16 @@ struct Sums {
 
 }  // namespace
 
-void ReferenceBackend::attention_grad(const AttentionArgs& args, const Tensor& q, int heads, const Tensor& out, const Tensor& dout, const AttentionGrads& grads) {
+void ReferenceBackend::attention_grad(const AttentionArgs& args, const Tensor& q, int heads, const Tensor& out, const Tensor& dout,
+                                      const AttentionGrads& grads) {
   const KvLayout& l = args.kv.layout;
   const std::int64_t hd = l.head_dim, vd = l.value_dim, head_floats = kKvPage * (hd + vd);
   Sums dq(q.rows(), q.cols()), dk(q.rows(), l.heads * hd), dv(q.rows(), l.heads * vd), dsinks(1, heads);
   for (const KvSegment& seg : args.kv.segments)
     for (std::int64_t i = 0; i < seg.count; ++i)
       for (int h = 0; h < heads; ++h) {
-        const std::int64_t position = seg.position + i, last = args.causal ? position + 1 : seg.position + seg.count, kv_head = h / (heads / l.heads);
+        const std::int64_t position = seg.position + i, last = args.causal ? position + 1 : seg.position + seg.count,
+                           kv_head = h / (heads / l.heads);
         const std::int64_t first = std::max(seg.visible_from, args.window > 0 ? position + 1 - args.window : 0);
         const std::vector<float> qr = query_row(l.kind, row(q, seg.row + i) + h * hd, l.head_dim);
         const float *d_out = row(dout, seg.row + i) + h * vd, *o = row(out, seg.row + i) + h * vd;

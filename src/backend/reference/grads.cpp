@@ -40,7 +40,8 @@ void put(Tensor& out, const std::vector<double>& values) {
 }  // namespace
 
 void ReferenceBackend::unary_grad(Unary kind, const Tensor& x, const Tensor& dy, Tensor& dx) {
-  for (std::int64_t i = 0; i < x.numel(); ++i) dx.data<float>()[i] = static_cast<float>(dy.data<float>()[i] * slope(kind, x.data<float>()[i]));
+  for (std::int64_t i = 0; i < x.numel(); ++i)
+    dx.data<float>()[i] = static_cast<float>(dy.data<float>()[i] * slope(kind, x.data<float>()[i]));
 }
 void ReferenceBackend::softcap_grad(const Tensor& y, float cap, const Tensor& dy, Tensor& dx) {
   for (std::int64_t i = 0; i < y.numel(); ++i) {
@@ -72,7 +73,9 @@ void ReferenceBackend::norm_grad(const NormArgs& norm, const Tensor& x, const Te
     for (std::int64_t j = 0; norm.kind == NormKind::layer && j < n; ++j) mean += row(x, i)[j] / count;
     for (std::int64_t j = 0; j < n; ++j) square += (row(x, i)[j] - mean) * (row(x, i)[j] - mean) / count;
     const double r = 1 / std::sqrt(square + norm.eps);
-    const auto g = [&](std::int64_t j) { return static_cast<double>(row(dy, i)[j]) * (norm.w && norm.w->defined() ? norm.w->data<float>()[j] : 1.0f); };
+    const auto g = [&](std::int64_t j) {
+      return static_cast<double>(row(dy, i)[j]) * (norm.w && norm.w->defined() ? norm.w->data<float>()[j] : 1.0f);
+    };
     const auto xh = [&](std::int64_t j) { return (row(x, i)[j] - mean) * r; };
     for (std::int64_t j = 0; j < n; ++j) {
       if (norm.kind == NormKind::layer) g_mean += g(j) / count;
@@ -86,7 +89,8 @@ void ReferenceBackend::norm_grad(const NormArgs& norm, const Tensor& x, const Te
   if (db != nullptr) put(*db, b_sum);
 }
 
-void ReferenceBackend::rope_grad(Rope kind, const Tensor& dy, std::span<const std::int32_t> positions, const Tensor& table, int heads, Tensor& dx) {
+void ReferenceBackend::rope_grad(Rope kind, const Tensor& dy, std::span<const std::int32_t> positions, const Tensor& table, int heads,
+                                 Tensor& dx) {
   const std::int64_t dim = dy.cols() / heads, half = table.size(1);
   for (std::int64_t i = 0; i < dy.rows(); ++i)
     for (int head = 0; head < heads; ++head) {
@@ -122,7 +126,8 @@ void ReferenceBackend::linear_input_grad(std::span<const InputGradJob> jobs, Ten
     for (std::int64_t n = 0; n < job.dy->cols(); ++n) {
       const std::vector<float> w = weight_row(job.w, job.dense, n);
       for (std::int64_t t = 0; t < job.dy->rows(); ++t)
-        for (std::size_t k = 0; k < w.size(); ++k) sum[static_cast<std::size_t>((job.first_row + t) * dx.cols()) + k] += static_cast<double>(row(*job.dy, t)[n]) * w[k];
+        for (std::size_t k = 0; k < w.size(); ++k)
+          sum[static_cast<std::size_t>((job.first_row + t) * dx.cols()) + k] += static_cast<double>(row(*job.dy, t)[n]) * w[k];
     }
   put(dx, sum);
 }
@@ -134,7 +139,9 @@ void ReferenceBackend::expert_input_grad(const ExpertGradJob& job, Tensor& dx) {
   for (std::size_t i = 0; i < job.experts.size(); ++i)
     for (std::int64_t n = 0; n < out; ++n) {
       job.w->decode_row(job.experts[i] * out + n, w.data());
-      for (std::size_t k = 0; k < w.size(); ++k) sum[static_cast<std::size_t>(job.x_rows[i] * dx.cols()) + k] += static_cast<double>(row(*job.dy, static_cast<std::int64_t>(i))[n]) * w[k];
+      for (std::size_t k = 0; k < w.size(); ++k)
+        sum[static_cast<std::size_t>(job.x_rows[i] * dx.cols()) + k] +=
+            static_cast<double>(row(*job.dy, static_cast<std::int64_t>(i))[n]) * w[k];
     }
   put(dx, sum);
 }

@@ -39,7 +39,9 @@ inline std::vector<float> weight_row(const QTensor* w_or_null, const Tensor* den
   const Tensor& d = *dense;
   for (std::size_t k = 0; k < w.size(); ++k) {
     const std::int64_t at = i * d.cols() + static_cast<std::int64_t>(k);
-    w[k] = d.dtype() == DType::f32 ? d.data<float>()[at] : d.dtype() == DType::f16 ? to_float(d.data<Half>()[at]) : to_float(d.data<BFloat16>()[at]);
+    w[k] = d.dtype() == DType::f32   ? d.data<float>()[at]
+           : d.dtype() == DType::f16 ? to_float(d.data<Half>()[at])
+                                     : to_float(d.data<BFloat16>()[at]);
   }
   return w;
 }

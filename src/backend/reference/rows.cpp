@@ -60,7 +60,8 @@ void ReferenceBackend::rms_norm(const Tensor& x, const Tensor& w, float eps, Ten
     double s = 0;
     for (std::int64_t j = 0; j < x.cols(); ++j) s += static_cast<double>(row(x, i)[j]) * row(x, i)[j];
     const double r = 1 / std::sqrt(s / static_cast<double>(x.cols()) + eps);
-    for (std::int64_t j = 0; j < x.cols(); ++j) row(out, i)[j] = static_cast<float>(row(x, i)[j] * r * (w.defined() ? w.data<float>()[j] : 1.0f));
+    for (std::int64_t j = 0; j < x.cols(); ++j)
+      row(out, i)[j] = static_cast<float>(row(x, i)[j] * r * (w.defined() ? w.data<float>()[j] : 1.0f));
   }
 }
 
@@ -72,7 +73,8 @@ void ReferenceBackend::layer_norm(const Tensor& x, const Tensor& w, const Tensor
     for (std::int64_t j = 0; j < x.cols(); ++j) s += (row(x, i)[j] - mean) * (row(x, i)[j] - mean);
     const double r = 1 / std::sqrt(s / static_cast<double>(x.cols()) + eps);
     for (std::int64_t j = 0; j < x.cols(); ++j)
-      row(out, i)[j] = static_cast<float>((row(x, i)[j] - mean) * r * (w.defined() ? w.data<float>()[j] : 1.0f) + (b.defined() ? b.data<float>()[j] : 0.0f));
+      row(out, i)[j] = static_cast<float>((row(x, i)[j] - mean) * r * (w.defined() ? w.data<float>()[j] : 1.0f) +
+                                          (b.defined() ? b.data<float>()[j] : 0.0f));
   }
 }
 
@@ -88,7 +90,8 @@ void ReferenceBackend::softmax(const Tensor& x, Tensor& out) {
 void ReferenceBackend::quantize(const Tensor& x, QAct& out) {
   const std::int64_t groups = x.cols() / 32;
   for (std::int64_t g = 0; g < x.rows() * groups; ++g)
-    out.scales.data<float>()[g] = quantize_group(x.data<float>() + 32 * g, out.codes.data<std::int8_t>() + 32 * g, out.sums.data<std::int32_t>() + 2 * g);
+    out.scales.data<float>()[g] =
+        quantize_group(x.data<float>() + 32 * g, out.codes.data<std::int8_t>() + 32 * g, out.sums.data<std::int32_t>() + 2 * g);
 }
 
 bool ReferenceBackend::all_finite(const Tensor& x) {
@@ -97,7 +100,8 @@ bool ReferenceBackend::all_finite(const Tensor& x) {
   return true;
 }
 
-void ReferenceBackend::rope(Rope kind, const Tensor& x, std::span<const std::int32_t> positions, const Tensor& table, int heads, Tensor& out) {
+void ReferenceBackend::rope(Rope kind, const Tensor& x, std::span<const std::int32_t> positions, const Tensor& table, int heads,
+                            Tensor& out) {
   const std::int64_t dim = x.cols() / heads, half = table.size(1);
   for (std::int64_t i = 0; i < x.rows(); ++i)
     for (int head = 0; head < heads; ++head) {

@@ -59,8 +59,12 @@ struct Automaton {
   std::int32_t unit_step(std::int32_t unit, std::int32_t state, std::uint8_t byte) const {
     return units[static_cast<std::size_t>(unit)].table[static_cast<std::size_t>(state * classes + class_of[byte])];
   }
-  std::span<const Edge> edges_of(const Node& n) const { return std::span(edges).subspan(static_cast<std::size_t>(n.a), static_cast<std::size_t>(n.b - n.a)); }
-  std::span<const NodeId> targets_of(const Node& n) const { return std::span(targets).subspan(static_cast<std::size_t>(n.a), static_cast<std::size_t>(n.b - n.a)); }
+  std::span<const Edge> edges_of(const Node& n) const {
+    return std::span(edges).subspan(static_cast<std::size_t>(n.a), static_cast<std::size_t>(n.b - n.a));
+  }
+  std::span<const NodeId> targets_of(const Node& n) const {
+    return std::span(targets).subspan(static_cast<std::size_t>(n.a), static_cast<std::size_t>(n.b - n.a));
+  }
 };
 
 // Checks the tree, then compiles what the root reaches. Throws Error(usage).

@@ -50,7 +50,9 @@ class Compiler {
 
   NodeId node(Automaton::Kind kind, std::int32_t a, std::int32_t b) {
     if (a_.nodes.size() + a_.edges.size() >= kMostNodes)
-      throw Error(ErrorKind::usage, "the grammar is too large: over " + std::to_string(kMostNodes) + " states once its repetitions are written out", "grammar", "use smaller bounds, or * and +");
+      throw Error(ErrorKind::usage,
+                  "the grammar is too large: over " + std::to_string(kMostNodes) + " states once its repetitions are written out",
+                  "grammar", "use smaller bounds, or * and +");
     a_.nodes.push_back({kind, a, b});
     return static_cast<NodeId>(a_.nodes.size()) - 1;
   }
@@ -85,7 +87,8 @@ class Compiler {
     const Expr& e = tree_.expr(id);
     switch (e.kind) {
       case Expr::Kind::literal:
-        for (auto c = e.text.rbegin(); c != e.text.rend(); ++c) next = bytes({{static_cast<std::uint8_t>(*c), static_cast<std::uint8_t>(*c), next}});
+        for (auto c = e.text.rbegin(); c != e.text.rend(); ++c)
+          next = bytes({{static_cast<std::uint8_t>(*c), static_cast<std::uint8_t>(*c), next}});
         return next;
       case Expr::Kind::chars: return chars(e.set, next);
       case Expr::Kind::rule: require(e.rule); return node(Automaton::Kind::call, e.rule, next);
@@ -93,7 +96,8 @@ class Compiler {
         for (auto p = e.parts.rbegin(); p != e.parts.rend(); ++p) next = expr(*p, next);
         return next;
       case Expr::Kind::choice: return choice(e, next);
-      case Expr::Kind::repeat: return (e.max == kUnlimited ? e.min : e.max) > kMostCopies ? counted(e, next) : copies(e.parts[0], e.min, e.max, next);
+      case Expr::Kind::repeat:
+        return (e.max == kUnlimited ? e.min : e.max) > kMostCopies ? counted(e, next) : copies(e.parts[0], e.min, e.max, next);
     }
     return next;
   }
@@ -128,7 +132,8 @@ class Compiler {
       at = bytes(edges);
       if (ends) at = split({at, next});
     }
-    for (std::size_t i = common; i > from; --i) at = bytes({{static_cast<std::uint8_t>(first[i - 1]), static_cast<std::uint8_t>(first[i - 1]), at}});
+    for (std::size_t i = common; i > from; --i)
+      at = bytes({{static_cast<std::uint8_t>(first[i - 1]), static_cast<std::uint8_t>(first[i - 1]), at}});
     return at;
   }
 

@@ -17,7 +17,9 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   std::uint64_t h = (a ^ (b * 0x9E3779B97F4A7C15ull)) * 0xC2B2AE3D27D4EB4Full;
   return h ^ (h >> 29);
 }
-std::uint64_t pair_of(std::int32_t a, std::int32_t b) { return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) << 32) | static_cast<std::uint32_t>(b); }
+std::uint64_t pair_of(std::int32_t a, std::int32_t b) {
+  return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) << 32) | static_cast<std::uint32_t>(b);
+}
 
 }  // namespace
 
@@ -76,7 +78,9 @@ void Stepper::close(const std::vector<Head>& from, StackPool& stacks, Config& ou
   todo_.clear();
   const auto visit = [&](const Head& h) {
     if (insert(h)) todo_.push_back(h);
-    if (out.heads.size() > kMostHeads || used_ > kMostVisits) throw Error(ErrorKind::unsupported, "the grammar is too ambiguous: over 10,000 readings of the text at once", "grammar", "write it so that the next characters decide between alternatives");
+    if (out.heads.size() > kMostHeads || used_ > kMostVisits)
+      throw Error(ErrorKind::unsupported, "the grammar is too ambiguous: over 10,000 readings of the text at once", "grammar",
+                  "write it so that the next characters decide between alternatives");
   };
   for (const Head& h : from) visit(h);
   while (!todo_.empty()) {

@@ -21,7 +21,8 @@ class Parser {
     if (text_.size() > kMostBytes) throw Error(ErrorKind::usage, "the grammar is longer than 4 MiB", "grammar");
     skip_space(true);
     while (!at_end()) rule();
-    if (!tree_.has_rule(root)) fail("there is no rule '" + std::string(root) + "'", "the whole output has to match it: name the outermost rule so");
+    if (!tree_.has_rule(root))
+      fail("there is no rule '" + std::string(root) + "'", "the whole output has to match it: name the outermost rule so");
     tree_.root = tree_.rule(root);
     return std::move(tree_);
   }
@@ -40,7 +41,9 @@ class Parser {
   [[noreturn]] void fail_here(const std::string& wanted) {
     if (at_end()) fail("expected " + wanted + ", the grammar ends here");
     const text::Utf8Char c = text::decode_utf8(text_, pos_);
-    std::string found = c.valid && c.cp >= 0x20 ? "'" + std::string(text_.substr(pos_, c.length)) + "'" : peek() == '\n' ? "the end of the line" : "a byte that is no text";
+    std::string found = c.valid && c.cp >= 0x20 ? "'" + std::string(text_.substr(pos_, c.length)) + "'"
+                        : peek() == '\n'        ? "the end of the line"
+                                                : "a byte that is no text";
     fail("expected " + wanted + ", found " + found);
   }
 
@@ -75,7 +78,8 @@ class Parser {
     if (tree_.rule_at(id).body >= 0) throw Error(ErrorKind::usage, "rule '" + std::string(rule_name) + "' is defined twice", place);
     pos_ += 3;
     skip_space(true);
-    if (at_end() || next_is_rule()) throw Error(ErrorKind::usage, "rule '" + std::string(rule_name) + "' has no body", place, "write \"\" for the empty text");
+    if (at_end() || next_is_rule())
+      throw Error(ErrorKind::usage, "rule '" + std::string(rule_name) + "' has no body", place, "write \"\" for the empty text");
     const ExprId body = choice(false, 0);
     tree_.define(id, body, place);
     if (!at_end() && !at_next_rule_ && peek() != '\n' && peek() != '\r') fail_here("the end of the rule");
@@ -95,7 +99,8 @@ class Parser {
   }
 
   ExprId choice(bool nested, int depth) {
-    if (depth > kMostNesting) fail("parentheses are nested more than " + std::to_string(kMostNesting) + " deep", "name the inner parts as rules");
+    if (depth > kMostNesting)
+      fail("parentheses are nested more than " + std::to_string(kMostNesting) + " deep", "name the inner parts as rules");
     std::vector<ExprId> parts{sequence(nested, depth)};
     while (peek() == '|') {
       ++pos_;
@@ -120,7 +125,9 @@ class Parser {
       else if (c == '.') ++pos_, part = tree_.chars(CodePointSet::any());
       else if (c == '(') part = group(depth);
       else if (is_name(c)) part = reference();
-      else if (c == '<' || c == '!') throw Error(ErrorKind::unsupported, "terminals that are tokens (<name>, <[id]>, !<name>) are not built", where(), "write the text in quotes");
+      else if (c == '<' || c == '!')
+        throw Error(ErrorKind::unsupported, "terminals that are tokens (<name>, <[id]>, !<name>) are not built", where(),
+                    "write the text in quotes");
       else break;
       skip_space(nested);
       while (!at_end() && (peek() == '*' || peek() == '+' || peek() == '?' || peek() == '{')) {
@@ -202,7 +209,10 @@ class Parser {
       case 'u': return hex(4);
       case 'U': return hex(8);
       case '\\': case '"': case '[': case ']': case '-': case '^': case '/': case '\'': return static_cast<char32_t>(c);
-      default: --pos_; fail("unknown escape '\\" + std::string(1, c >= 0x20 && c < 0x7F ? c : '?') + "'", "known are \\n \\r \\t \\\\ \\\" \\[ \\] \\- \\^ \\/ \\' \\xHH \\uHHHH \\UHHHHHHHH");
+      default:
+        --pos_;
+        fail("unknown escape '\\" + std::string(1, c >= 0x20 && c < 0x7F ? c : '?') + "'",
+             "known are \\n \\r \\t \\\\ \\\" \\[ \\] \\- \\^ \\/ \\' \\xHH \\uHHHH \\UHHHHHHHH");
     }
   }
   char32_t hex(int digits) {

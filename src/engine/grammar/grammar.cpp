@@ -22,7 +22,9 @@ std::shared_ptr<const Grammar> engine::make_grammar(GrammarTree tree) {
   return std::make_shared<const Grammar>(std::make_unique<const Grammar::Body>(Grammar::Body{std::move(tree), std::move(automaton)}));
 }
 
-std::shared_ptr<const Grammar> Grammar::from_gbnf(std::string_view text, std::string_view root) { return engine::make_grammar(engine::parse_gbnf(text, root)); }
+std::shared_ptr<const Grammar> Grammar::from_gbnf(std::string_view text, std::string_view root) {
+  return engine::make_grammar(engine::parse_gbnf(text, root));
+}
 
 std::string Grammar::gbnf() const { return engine::to_gbnf(body_->tree); }
 
@@ -35,7 +37,14 @@ struct GrammarState::Body {
   };
 
   explicit Body(std::shared_ptr<Shared> s) : shared(std::move(s)), stepper(automaton()) { heads.push_back({automaton().start}); }
-  Body(const Body& o) : shared(o.shared), stacks(o.stacks), heads(o.heads), ended(o.ended), last_heads(o.last_heads), last_mask(o.last_mask), stepper(automaton()) {}
+  Body(const Body& o)
+      : shared(o.shared),
+        stacks(o.stacks),
+        heads(o.heads),
+        ended(o.ended),
+        last_heads(o.last_heads),
+        last_mask(o.last_mask),
+        stepper(automaton()) {}
 
   const engine::Automaton& automaton() const { return shared->grammar->body().automaton; }
   Config closed() {
@@ -73,7 +82,8 @@ bool GrammarState::Body::read(std::string_view text) {
 }
 
 GrammarState::GrammarState(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTable> table) {
-  if (grammar == nullptr || table == nullptr) throw Error(ErrorKind::usage, "GrammarState needs a grammar and a TokenTable", "GrammarState");
+  if (grammar == nullptr || table == nullptr)
+    throw Error(ErrorKind::usage, "GrammarState needs a grammar and a TokenTable", "GrammarState");
   const engine::Automaton& automaton = grammar->body().automaton;
   const engine::TokenTrie& trie = table->trie();
   auto shared = std::shared_ptr<Body::Shared>(new Body::Shared{std::move(grammar), std::move(table), {automaton, trie}});
@@ -102,7 +112,10 @@ void GrammarState::mask(std::span<std::uint64_t> bits) const {
   const TokenTable& table = *b.shared->table;
   const std::size_t words = (static_cast<std::size_t>(table.size()) + 63) / 64;
   if (bits.size() < words)
-    throw Error(ErrorKind::usage, "the mask has " + std::to_string(bits.size()) + " words, " + std::to_string(table.size()) + " tokens need " + std::to_string(words), "GrammarState::mask");
+    throw Error(
+        ErrorKind::usage,
+        "the mask has " + std::to_string(bits.size()) + " words, " + std::to_string(table.size()) + " tokens need " + std::to_string(words),
+        "GrammarState::mask");
   if (!b.ended && (b.last_mask == nullptr || b.heads != b.last_heads)) {
     auto fresh = std::make_shared<std::vector<std::uint64_t>>(words, 0);
     b.shared->masks.mask(b.heads, b.stacks, *fresh);
@@ -115,8 +128,11 @@ void GrammarState::mask(std::span<std::uint64_t> bits) const {
   if (complete)
     for (const std::int32_t id : table.end_ids()) bits[static_cast<std::size_t>(id) / 64] |= std::uint64_t{1} << (id % 64);
   if (std::all_of(bits.begin(), bits.end(), [](std::uint64_t w) { return w == 0; })) {
-    if (complete) throw Error(ErrorKind::failed, "the grammar is complete, but the vocabulary has no token that ends a turn", "grammar", "end the text when is_final() says so");
-    throw Error(ErrorKind::failed, "no token of the vocabulary can follow under the grammar", "grammar", "the grammar asks for text that this model's tokens cannot spell");
+    if (complete)
+      throw Error(ErrorKind::failed, "the grammar is complete, but the vocabulary has no token that ends a turn", "grammar",
+                  "end the text when is_final() says so");
+    throw Error(ErrorKind::failed, "no token of the vocabulary can follow under the grammar", "grammar",
+                "the grammar asks for text that this model's tokens cannot spell");
   }
 }
 

@@ -42,7 +42,9 @@ std::int32_t LocalDfa::intern(const Config& config) {
     const Config& c = states_[static_cast<std::size_t>(i->second)];
     if (c.heads == config.heads && c.accept == config.accept) return i->second;
   }
-  if (bytes() > kMostBytes) throw Error(ErrorKind::unsupported, "the grammar needs over 256 MiB of states for one step of this vocabulary", "grammar", "write it with less ambiguity or smaller bounds");
+  if (bytes() > kMostBytes)
+    throw Error(ErrorKind::unsupported, "the grammar needs over 256 MiB of states for one step of this vocabulary", "grammar",
+                "write it with less ambiguity or smaller bounds");
   const auto id = static_cast<std::int32_t>(states_.size());
   states_.push_back(config);
   accepts_.push_back(config.accept ? 1 : 0);

@@ -12,12 +12,17 @@ namespace {
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // then the caches start afresh
 
 void set_bit(std::span<std::uint64_t> bits, std::int32_t id) { bits[static_cast<std::size_t>(id) / 64] |= std::uint64_t{1} << (id % 64); }
-void clear_bit(std::span<std::uint64_t> bits, std::int32_t id) { bits[static_cast<std::size_t>(id) / 64] &= ~(std::uint64_t{1} << (id % 64)); }
+void clear_bit(std::span<std::uint64_t> bits, std::int32_t id) {
+  bits[static_cast<std::size_t>(id) / 64] &= ~(std::uint64_t{1} << (id % 64));
+}
 
 }  // namespace
 
 GrammarMasks::GrammarMasks(const Automaton& automaton, const TokenTrie& trie)
-    : automaton_(&automaton), trie_(&trie), words_((static_cast<std::size_t>(trie.vocab_size()) + 63) / 64), dfa_(std::make_unique<LocalDfa>(automaton)) {}
+    : automaton_(&automaton),
+      trie_(&trie),
+      words_((static_cast<std::size_t>(trie.vocab_size()) + 63) / 64),
+      dfa_(std::make_unique<LocalDfa>(automaton)) {}
 
 void GrammarMasks::drop_if_large() {
   if (bytes_ + dfa_->bytes() < kMostBytes) return;
@@ -47,7 +52,8 @@ const GrammarMasks::Local& GrammarMasks::local(const std::vector<NodeId>& nodes)
   if (count < 2 * words_) {  // a list is smaller
     l.sparse.reserve(count);
     for (std::size_t i = 0; i < words_; ++i)
-      for (std::uint64_t word = l.dense[i]; word != 0; word &= word - 1) l.sparse.push_back(static_cast<std::int32_t>(64 * i) + std::countr_zero(word));
+      for (std::uint64_t word = l.dense[i]; word != 0; word &= word - 1)
+        l.sparse.push_back(static_cast<std::int32_t>(64 * i) + std::countr_zero(word));
     l.dense = {};
   }
   bytes_ += 8 * l.dense.size() + 4 * l.sparse.size() + l.leaves.bytes() + 128;
@@ -105,7 +111,8 @@ void GrammarMasks::mask(std::span<const Head> heads, const StackPool& stacks, st
   Work w{&stacks, bits, {}};
   std::vector<Head> plain, loops;
   for (const Head& h : heads) (automaton_->node(h.node).kind == Automaton::Kind::counted ? loops : plain).push_back(h);
-  std::sort(plain.begin(), plain.end(), [](const Head& a, const Head& b) { return a.stack != b.stack ? a.stack < b.stack : a.node < b.node; });
+  std::sort(plain.begin(), plain.end(),
+            [](const Head& a, const Head& b) { return a.stack != b.stack ? a.stack < b.stack : a.node < b.node; });
   for (const Head& h : plain) {
     if (w.groups.empty() || w.groups.back().second != h.stack) w.groups.emplace_back(std::vector<NodeId>{}, h.stack);
     auto& nodes = w.groups.back().first;
@@ -142,7 +149,8 @@ void GrammarMasks::add_counted(Work& w, const Head& head) {
     for (std::size_t i = 0; i < allowed; ++i) set_bit(w.bits, c.tokens[i]);
   }
   if (head.unit == 0 && head.count >= loop.min) w.groups.emplace_back(std::vector<NodeId>{loop.next}, head.stack);
-  resume(w, c.leaves, static_cast<std::int64_t>(loop.min) - begun, loop.max == kUnlimited ? std::numeric_limits<std::int64_t>::max() : loop.max - begun, loop.next, head.stack);
+  resume(w, c.leaves, static_cast<std::int64_t>(loop.min) - begun,
+         loop.max == kUnlimited ? std::numeric_limits<std::int64_t>::max() : loop.max - begun, loop.next, head.stack);
 }
 
 GrammarMasks::Leaves GrammarMasks::leaves_of(std::vector<std::pair<TrieNode, std::int32_t>> places) const {

@@ -74,7 +74,8 @@ void check_left_recursion(const GrammarTree& tree) {
   const std::vector<bool> nullable = nullable_exprs(tree);
   std::vector<bool> seen(tree.expr_count(), false);
   std::vector<std::vector<RuleId>> enters;
-  for (std::size_t r = 0; r < tree.rule_count(); ++r) enters.push_back(leftmost(tree, tree.rule_at(static_cast<RuleId>(r)).body, nullable, seen));
+  for (std::size_t r = 0; r < tree.rule_count(); ++r)
+    enters.push_back(leftmost(tree, tree.rule_at(static_cast<RuleId>(r)).body, nullable, seen));
   enum : std::uint8_t { fresh, open, done };
   std::vector<std::uint8_t> mark(tree.rule_count(), fresh);
   for (std::size_t start = 0; start < tree.rule_count(); ++start) {
@@ -107,7 +108,8 @@ void check_left_recursion(const GrammarTree& tree) {
 }  // namespace
 
 ExprId GrammarTree::add(Expr e) {
-  if (exprs_.size() >= kMostExprs) throw Error(ErrorKind::usage, "the grammar has more than " + std::to_string(kMostExprs) + " parts", "grammar");
+  if (exprs_.size() >= kMostExprs)
+    throw Error(ErrorKind::usage, "the grammar has more than " + std::to_string(kMostExprs) + " parts", "grammar");
   exprs_.push_back(std::move(e));
   return static_cast<ExprId>(exprs_.size()) - 1;
 }
@@ -183,7 +185,8 @@ void check_tree(const GrammarTree& tree) {
   for (std::size_t r = 0; r < tree.rule_count(); ++r) {
     const Rule& rule = tree.rule_at(static_cast<RuleId>(r));
     if (!ends[index(rule.body)])
-      throw Error(ErrorKind::usage, "rule '" + rule.name + "' can never end: every way through it needs itself again", rule.where, "give it an alternative without recursion");
+      throw Error(ErrorKind::usage, "rule '" + rule.name + "' can never end: every way through it needs itself again", rule.where,
+                  "give it an alternative without recursion");
   }
 }
 

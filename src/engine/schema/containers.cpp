@@ -32,12 +32,14 @@ ExprId SchemaCompiler::array(const Json& schema, const At& at) {
     if (rest == kNoExpr) max = k;
     else rest = as_rule(rest, at.in(rest_key), "");
   }
-  if (max != kUnlimited && min > max) return nothing(at, "minItems " + std::to_string(min) + " is more than the " + std::to_string(max) + " items that are possible");
+  if (max != kUnlimited && min > max)
+    return nothing(at, "minItems " + std::to_string(min) + " is more than the " + std::to_string(max) + " items that are possible");
   if (max == 0) return tree_.literal("[]");
 
   // From the end: what may follow i items, each with its comma before it.
   ExprId tail = tree_.literal("");
-  if (rest != kNoExpr && k > 0) tail = tree_.repeat(tree_.sequence({json_.comma(), rest}), std::max(min - k, 0), max == kUnlimited ? kUnlimited : max - k);
+  if (rest != kNoExpr && k > 0)
+    tail = tree_.repeat(tree_.sequence({json_.comma(), rest}), std::max(min - k, 0), max == kUnlimited ? kUnlimited : max - k);
   for (int i = k - 1; i > 0; --i) {
     const ExprId item = tree_.sequence({json_.comma(), prefix[static_cast<std::size_t>(i)], tail});
     tail = as_rule(i < min ? item : tree_.optional(item), at.in(first_key, static_cast<std::size_t>(i)), "-on");
@@ -157,11 +159,13 @@ ExprId SchemaCompiler::object(const Json& schema, const At& at) {
   for (const auto& [name, value] : properties.items())
     if (!add(name, value, at.in("properties").in(name))) return nothing(at, "the required property '" + name + "' can have no value");
   for (const std::string& name : required)
-    if (!add(name, extra, at.in("additionalProperties"))) return nothing(at, "the required property '" + name + "' is none of the properties, and no others are allowed");
+    if (!add(name, extra, at.in("additionalProperties")))
+      return nothing(at, "the required property '" + name + "' is none of the properties, and no others are allowed");
 
   const int least = count_of(schema, "minProperties", 0, at.path), most = count_of(schema, "maxProperties", kUnlimited, at.path);
   const bool all_needed = must == static_cast<int>(list.size());
-  if (most != kUnlimited && must > most) return nothing(at, std::to_string(must) + " properties are required, maxProperties is " + std::to_string(most));
+  if (most != kUnlimited && must > most)
+    return nothing(at, std::to_string(must) + " properties are required, maxProperties is " + std::to_string(most));
   Extras extras;
   const ExprId extra_value = open ? visit(extra, at.in("additionalProperties")) : kNoExpr;
   if (extra_value != kNoExpr) {
@@ -174,8 +178,10 @@ ExprId SchemaCompiler::object(const Json& schema, const At& at) {
   }
   if (least > must) {
     // A model may write one key twice, which counts once: more than one extra member cannot be promised.
-    if (least > static_cast<int>(list.size()) && extras.text == kNoExpr) return nothing(at, "minProperties is " + std::to_string(least) + ", " + std::to_string(list.size()) + " properties are possible");
-    if (least > must + 1 || (must > 0 && !all_needed)) fail_schema(true, step(at.path, "minProperties"), "minProperties above the number of required properties is built for one more only");
+    if (least > static_cast<int>(list.size()) && extras.text == kNoExpr)
+      return nothing(at, "minProperties is " + std::to_string(least) + ", " + std::to_string(list.size()) + " properties are possible");
+    if (least > must + 1 || (must > 0 && !all_needed))
+      fail_schema(true, step(at.path, "minProperties"), "minProperties above the number of required properties is built for one more only");
     if (all_needed) extras.min = 1;
   }
   const ExprId content = members(std::move(list), extras, least == 0, at);

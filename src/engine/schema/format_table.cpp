@@ -31,10 +31,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kFormats
     {"email", "^[A-Za-z0-9_+-](?:\\.?[A-Za-z0-9_+-]){0,31}@" HZ_LABEL "(?:\\." HZ_LABEL "){1,4}$"},
     {"hostname", "^" HZ_HOST "$"},
     {"ipv4", "^" HZ_OCTET "(?:\\." HZ_OCTET "){3}$"},
-    {"ipv6",
-     "^(?:" HZ_GROUP "(?::" HZ_GROUP "){7}|::|::" HZ_GROUP "(?::" HZ_GROUP "){0,5}|" HZ_GROUP "(?::" HZ_GROUP "){0,5}::"
-     "|" HZ_GROUP "::" HZ_GROUP "(?::" HZ_GROUP "){0,4}|" HZ_GROUP "(?::" HZ_GROUP "){1}::" HZ_GROUP "(?::" HZ_GROUP "){0,3}"
-     "|" HZ_GROUP "(?::" HZ_GROUP "){2}::" HZ_GROUP "(?::" HZ_GROUP "){0,2}|" HZ_GROUP "(?::" HZ_GROUP "){3}::" HZ_GROUP "(?::" HZ_GROUP "){0,1})$"},
+    {"ipv6", "^(?:" HZ_GROUP "(?::" HZ_GROUP "){7}|::|::" HZ_GROUP "(?::" HZ_GROUP "){0,5}|" HZ_GROUP "(?::" HZ_GROUP "){0,5}::"
+             "|" HZ_GROUP "::" HZ_GROUP "(?::" HZ_GROUP "){0,4}|" HZ_GROUP "(?::" HZ_GROUP "){1}::" HZ_GROUP "(?::" HZ_GROUP "){0,3}"
+             "|" HZ_GROUP "(?::" HZ_GROUP "){2}::" HZ_GROUP "(?::" HZ_GROUP "){0,2}|" HZ_GROUP "(?::" HZ_GROUP "){3}::" HZ_GROUP
+             "(?::" HZ_GROUP "){0,1})$"},
     {"uri", "^[A-Za-z][A-Za-z0-9+.-]{0,15}://" HZ_HOST "(?::[0-9]{1,5})?(?:/" HZ_PATH ")?(?:\\?" HZ_PATH ")?(?:#" HZ_PATH ")?$"},
     {"json-pointer", "^(?:/(?:[^/~]|~[01])*)*$"},
 }};

@@ -59,9 +59,13 @@ ExprId JsonRules::any_char() {
     const auto chars = [&](const CodePointSet& s) { return tree_.chars(s); };
     const auto hex = [&](std::int32_t n) { return tree_.repeat(chars(hex_set), n, n); };
     // \uHHHH, where the two halves of a surrogate pair only come together.
-    const ExprId pair = tree_.sequence({chars(d), chars({{'8', '9'}, {'a', 'b'}, {'A', 'B'}}), hex(2), tree_.literal("\\u"), chars(d), chars({{'c', 'f'}, {'C', 'F'}}), hex(2)});
-    const ExprId unit = tree_.choice({tree_.sequence({chars(hex_set.without(d)), hex(3)}), tree_.sequence({chars(d), chars({{'0', '7'}}), hex(2)}), pair});
-    const ExprId escape = tree_.choice({chars({{'"', '"'}, {'\\', '\\'}, {'/', '/'}, {'b', 'b'}, {'f', 'f'}, {'n', 'n'}, {'r', 'r'}, {'t', 't'}}), tree_.sequence({tree_.literal("u"), unit})});
+    const ExprId pair = tree_.sequence({chars(d), chars({{'8', '9'}, {'a', 'b'}, {'A', 'B'}}), hex(2), tree_.literal("\\u"), chars(d),
+                                        chars({{'c', 'f'}, {'C', 'F'}}), hex(2)});
+    const ExprId unit =
+        tree_.choice({tree_.sequence({chars(hex_set.without(d)), hex(3)}), tree_.sequence({chars(d), chars({{'0', '7'}}), hex(2)}), pair});
+    const ExprId escape =
+        tree_.choice({chars({{'"', '"'}, {'\\', '\\'}, {'/', '/'}, {'b', 'b'}, {'f', 'f'}, {'n', 'n'}, {'r', 'r'}, {'t', 't'}}),
+                      tree_.sequence({tree_.literal("u"), unit})});
     return tree_.choice({chars(plain_string_chars()), tree_.sequence({tree_.literal("\\"), escape})});
   });
 }
@@ -95,7 +99,8 @@ ExprId JsonRules::number() {
     const ExprId whole = tree_.choice({tree_.literal("0"), tree_.sequence({tree_.chars({{'1', '9'}}), digits(0, kMostDigits - 1)})});
     const ExprId fraction = tree_.optional(tree_.sequence({tree_.literal("."), digits(1, kMostDigits)}));
     // Two digits of exponent: 1e999 is no number that a reader could hold.
-    const ExprId exponent = tree_.optional(tree_.sequence({tree_.chars({{'e', 'e'}, {'E', 'E'}}), tree_.optional(tree_.chars({{'+', '+'}, {'-', '-'}})), digits(1, 2)}));
+    const ExprId exponent = tree_.optional(
+        tree_.sequence({tree_.chars({{'e', 'e'}, {'E', 'E'}}), tree_.optional(tree_.chars({{'+', '+'}, {'-', '-'}})), digits(1, 2)}));
     return tree_.sequence({tree_.optional(tree_.literal("-")), whole, fraction, exponent});
   });
 }

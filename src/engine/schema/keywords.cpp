@@ -20,16 +20,33 @@ struct Keyword {
   std::string_view name, about;  // about: the type whose values it restricts
   Wants wants;
 };
-constexpr std::array kEnforced{
-    Keyword{"type", "", Wants::types}, Keyword{"enum", "", Wants::array}, Keyword{"const", "", Wants::anything},
-    Keyword{"$ref", "", Wants::string}, Keyword{"allOf", "", Wants::schemas}, Keyword{"anyOf", "", Wants::schemas},
-    Keyword{"oneOf", "", Wants::schemas}, Keyword{"minLength", "string", Wants::count}, Keyword{"maxLength", "string", Wants::count},
-    Keyword{"pattern", "string", Wants::string}, Keyword{"format", "string", Wants::string}, Keyword{"minimum", "number", Wants::number},
-    Keyword{"maximum", "number", Wants::number}, Keyword{"exclusiveMinimum", "number", Wants::number}, Keyword{"exclusiveMaximum", "number", Wants::number},
-    Keyword{"multipleOf", "number", Wants::number}, Keyword{"items", "array", Wants::anything}, Keyword{"prefixItems", "array", Wants::schemas},
-    Keyword{"additionalItems", "array", Wants::schema}, Keyword{"minItems", "array", Wants::count}, Keyword{"maxItems", "array", Wants::count},
-    Keyword{"uniqueItems", "array", Wants::boolean}, Keyword{"properties", "object", Wants::schema_map}, Keyword{"required", "object", Wants::strings},
-    Keyword{"additionalProperties", "object", Wants::schema}, Keyword{"minProperties", "object", Wants::count}, Keyword{"maxProperties", "object", Wants::count}};
+constexpr std::array kEnforced{Keyword{"type", "", Wants::types},
+                               Keyword{"enum", "", Wants::array},
+                               Keyword{"const", "", Wants::anything},
+                               Keyword{"$ref", "", Wants::string},
+                               Keyword{"allOf", "", Wants::schemas},
+                               Keyword{"anyOf", "", Wants::schemas},
+                               Keyword{"oneOf", "", Wants::schemas},
+                               Keyword{"minLength", "string", Wants::count},
+                               Keyword{"maxLength", "string", Wants::count},
+                               Keyword{"pattern", "string", Wants::string},
+                               Keyword{"format", "string", Wants::string},
+                               Keyword{"minimum", "number", Wants::number},
+                               Keyword{"maximum", "number", Wants::number},
+                               Keyword{"exclusiveMinimum", "number", Wants::number},
+                               Keyword{"exclusiveMaximum", "number", Wants::number},
+                               Keyword{"multipleOf", "number", Wants::number},
+                               Keyword{"items", "array", Wants::anything},
+                               Keyword{"prefixItems", "array", Wants::schemas},
+                               Keyword{"additionalItems", "array", Wants::schema},
+                               Keyword{"minItems", "array", Wants::count},
+                               Keyword{"maxItems", "array", Wants::count},
+                               Keyword{"uniqueItems", "array", Wants::boolean},
+                               Keyword{"properties", "object", Wants::schema_map},
+                               Keyword{"required", "object", Wants::strings},
+                               Keyword{"additionalProperties", "object", Wants::schema},
+                               Keyword{"minProperties", "object", Wants::count},
+                               Keyword{"maxProperties", "object", Wants::count}};
 constexpr std::array<std::string_view, 20> kAnnotations{
     "title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "$comment", "$schema",
     "$id", "id", "$defs", "definitions", "$anchor", "$vocabulary", "contentEncoding", "contentMediaType", "contentSchema", "discriminator"};
@@ -48,7 +65,9 @@ bool fits(const Json& v, Wants wants) {
     case Wants::string: return v.is_string();
     case Wants::strings: return v.is_array() && all([](const Json& x) { return x.is_string(); });
     case Wants::number: return v.is_number();
-    case Wants::count: return v.is_number() && v.get<double>() >= 0 && v.get<double>() == static_cast<double>(static_cast<std::int64_t>(std::min(v.get<double>(), 1e15)));
+    case Wants::count:
+      return v.is_number() && v.get<double>() >= 0 &&
+             v.get<double>() == static_cast<double>(static_cast<std::int64_t>(std::min(v.get<double>(), 1e15)));
     case Wants::boolean: return v.is_boolean();
     case Wants::types: return v.is_string() || (v.is_array() && !v.empty() && all([](const Json& x) { return x.is_string(); }));
     case Wants::array: return v.is_array();
@@ -103,7 +122,9 @@ Json parse_schema_text(std::string_view text) {
       in_string = true;
     } else if (c == '{' || c == '[') {
       members.push_back(0);
-      if (members.size() > kMostNesting) fail_schema(false, "#", "the schema is nested more than " + std::to_string(kMostNesting) + " deep", "name inner parts under $defs and refer to them");
+      if (members.size() > kMostNesting)
+        fail_schema(false, "#", "the schema is nested more than " + std::to_string(kMostNesting) + " deep",
+                    "name inner parts under $defs and refer to them");
     } else if ((c == '}' || c == ']') && members.size() > 1) {
       members.pop_back();
     } else if (c == ':' && ++members.back() > kMostMembers) {
@@ -131,26 +152,31 @@ std::string_view type_of_keyword(std::string_view keyword) {
 
 Items items_of(const Json& schema) {
   const auto at = [&](const char* key) { return schema.contains(key) ? &schema[key] : nullptr; };
-  if (const Json* items = at("items"); items != nullptr && items->is_array()) return {items, at("additionalItems"), "items", "additionalItems"};
+  if (const Json* items = at("items"); items != nullptr && items->is_array())
+    return {items, at("additionalItems"), "items", "additionalItems"};
   return {at("prefixItems"), at("items")};
 }
 
 void check_keywords(const Json& schema, const std::string& path) {
   for (const auto& [name, value] : schema.items()) {
     if (is_annotation(name)) continue;
-    const auto known = std::find_if(kEnforced.begin(), kEnforced.end(), [&, key = std::string_view(name)](const Keyword& k) { return k.name == key; });
+    const auto known =
+        std::find_if(kEnforced.begin(), kEnforced.end(), [&, key = std::string_view(name)](const Keyword& k) { return k.name == key; });
     if (known == kEnforced.end())
-      fail_schema(true, step(path, name), "the keyword '" + name + "' is not built: it would not be enforced", "leave it out, or check it after generation");
+      fail_schema(true, step(path, name), "the keyword '" + name + "' is not built: it would not be enforced",
+                  "leave it out, or check it after generation");
     if (!fits(value, known->wants)) fail_schema(false, step(path, name), "'" + name + "' must be " + std::string(wanted(known->wants)));
     if (known->wants == Wants::schemas && value.empty()) fail_schema(false, step(path, name), "'" + name + "' is an empty array");
   }
   for (const std::string& type : types_of(schema))
     if (std::find(kTypes.begin(), kTypes.end(), type) == kTypes.end())
-      fail_schema(false, step(path, "type"), "there is no type '" + type + "'", "types are string, number, integer, boolean, null, array, object");
+      fail_schema(false, step(path, "type"), "there is no type '" + type + "'",
+                  "types are string, number, integer, boolean, null, array, object");
   if (schema.contains("items") && schema["items"].is_array() && schema.contains("prefixItems"))
     fail_schema(false, step(path, "items"), "'items' is a list, as in older drafts, next to 'prefixItems', which takes its place");
   if (schema.contains("uniqueItems") && schema["uniqueItems"].get<bool>())
-    fail_schema(true, step(path, "uniqueItems"), "uniqueItems is not built: it would not be enforced", "leave it out, or check it after generation");
+    fail_schema(true, step(path, "uniqueItems"), "uniqueItems is not built: it would not be enforced",
+                "leave it out, or check it after generation");
 }
 
 std::vector<std::string> types_of(const Json& schema) {

@@ -18,7 +18,9 @@ Json both(const Json& a, const Json& b) {
 
 Json merge_types(const Json& a, const Json& b) {
   Json result = Json::array();
-  const auto covers = [](const std::string& wide, const std::string& narrow) { return wide == narrow || (wide == "number" && narrow == "integer"); };
+  const auto covers = [](const std::string& wide, const std::string& narrow) {
+    return wide == narrow || (wide == "number" && narrow == "integer");
+  };
   for (const std::string& x : types_of(a))
     for (const std::string& y : types_of(b)) {
       if (covers(x, y)) result.push_back(y);
@@ -28,7 +30,9 @@ Json merge_types(const Json& a, const Json& b) {
 }
 
 Json merge_enums(const Json& a, const Json& b, const std::string& path) {
-  if (a.size() * b.size() > kMostPairs) fail_schema(true, path, "two enumerations of " + std::to_string(a.size()) + " and " + std::to_string(b.size()) + " values have to hold at once");
+  if (a.size() * b.size() > kMostPairs)
+    fail_schema(true, path,
+                "two enumerations of " + std::to_string(a.size()) + " and " + std::to_string(b.size()) + " values have to hold at once");
   Json result = Json::array();
   for (const Json& x : a)
     if (std::find(b.begin(), b.end(), x) != b.end()) result.push_back(x);
@@ -39,17 +43,20 @@ Json merge_enums(const Json& a, const Json& b, const std::string& path) {
 void restrict_to_other(Json& properties, const Json& own, const Json& other) {
   if (!other.contains("additionalProperties") || !own.contains("properties")) return;
   for (const auto& [name, schema] : own["properties"].items())
-    if (!other.contains("properties") || !other["properties"].contains(name)) properties[name] = both(properties[name], other["additionalProperties"]);
+    if (!other.contains("properties") || !other["properties"].contains(name))
+      properties[name] = both(properties[name], other["additionalProperties"]);
 }
 
 void merge_properties(Json& result, const Json& a, const Json& b) {
   Json properties = a.contains("properties") ? a["properties"] : Json::object();
   if (b.contains("properties"))
-    for (const auto& [name, schema] : b["properties"].items()) properties[name] = properties.contains(name) ? both(properties[name], schema) : schema;
+    for (const auto& [name, schema] : b["properties"].items())
+      properties[name] = properties.contains(name) ? both(properties[name], schema) : schema;
   restrict_to_other(properties, a, b);
   restrict_to_other(properties, b, a);
   if (a.contains("properties") || b.contains("properties")) result["properties"] = std::move(properties);
-  if (a.contains("additionalProperties") && b.contains("additionalProperties")) result["additionalProperties"] = both(a["additionalProperties"], b["additionalProperties"]);
+  if (a.contains("additionalProperties") && b.contains("additionalProperties"))
+    result["additionalProperties"] = both(a["additionalProperties"], b["additionalProperties"]);
   else if (b.contains("additionalProperties")) result["additionalProperties"] = b["additionalProperties"];
 }
 
@@ -67,7 +74,8 @@ void merge_items(Json& result, const Json& a, const Json& b) {
 }
 
 Json merge_any_of(const Json& a, const Json& b, const std::string& path) {
-  if (a.size() * b.size() > kMostWays) fail_schema(true, path, "the alternatives of anyOf multiply to more than " + std::to_string(kMostWays));
+  if (a.size() * b.size() > kMostWays)
+    fail_schema(true, path, "the alternatives of anyOf multiply to more than " + std::to_string(kMostWays));
   Json result = Json::array();
   for (const Json& x : a)
     for (const Json& y : b) result.push_back(both(x, y));
@@ -92,7 +100,8 @@ Json merge_schemas(const Json& a, const Json& b, const std::string& path) {
   merge_properties(result, a, b);
   merge_items(result, a, b);
   for (const auto& [key, value] : b.items()) {
-    if (key == "properties" || key == "additionalProperties" || key == "items" || key == "prefixItems" || key == "additionalItems") continue;
+    if (key == "properties" || key == "additionalProperties" || key == "items" || key == "prefixItems" || key == "additionalItems")
+      continue;
     if (!a.contains(key)) {
       result[key] = value;
       continue;

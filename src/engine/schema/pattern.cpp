@@ -25,7 +25,8 @@ const CodePointSet& word_set() {
   return s;
 }
 const CodePointSet& space_set() {
-  static const CodePointSet s{{0x09, 0x0D}, {0x20, 0x20}, {0xA0, 0xA0}, {0x1680, 0x1680}, {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
+  static const CodePointSet s{{0x09, 0x0D},     {0x20, 0x20},     {0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0x200A},
+                              {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
   return s;
 }
 const CodePointSet& line_set() {
@@ -65,8 +66,12 @@ class Parser {
   }
 
   // Lengths saturate far above any limit of a grammar.
-  static std::int64_t plus(std::int64_t a, std::int64_t b) { return a == kEndless || b == kEndless ? kEndless : std::min<std::int64_t>(a + b, 1'000'000'000); }
-  static std::int64_t times(std::int64_t a, std::int64_t n) { return a == 0 || n == 0 ? 0 : a == kEndless || n == kEndless ? kEndless : std::min<std::int64_t>(a, 1'000'000'000 / n + 1) * n; }
+  static std::int64_t plus(std::int64_t a, std::int64_t b) {
+    return a == kEndless || b == kEndless ? kEndless : std::min<std::int64_t>(a + b, 1'000'000'000);
+  }
+  static std::int64_t times(std::int64_t a, std::int64_t n) {
+    return a == 0 || n == 0 ? 0 : a == kEndless || n == kEndless ? kEndless : std::min<std::int64_t>(a, 1'000'000'000 / n + 1) * n;
+  }
 
   Pattern either(std::vector<Pattern> ways) {
     std::vector<ExprId> contents;
@@ -156,7 +161,8 @@ class Parser {
     const auto number = [&](std::int32_t& out) {
       const std::size_t begin = i;
       std::int64_t n = 0;
-      for (; i < text_.size() && text_[i] >= '0' && text_[i] <= '9'; ++i) n = std::min<std::int64_t>(n * 10 + (text_[i] - '0'), std::int64_t{kMostRepeats} + 1);
+      for (; i < text_.size() && text_[i] >= '0' && text_[i] <= '9'; ++i)
+        n = std::min<std::int64_t>(n * 10 + (text_[i] - '0'), std::int64_t{kMostRepeats} + 1);
       out = static_cast<std::int32_t>(n);
       return i > begin;
     };
@@ -181,7 +187,8 @@ class Parser {
     else if (peek() != '{' || !bounds(min, max)) return p;
     take('?');  // lazy: the same texts match
     std::int32_t again = 0;
-    if (peek() == '*' || peek() == '+' || peek() == '?' || (peek() == '{' && bounds(again, again))) fail(ErrorKind::usage, "repeats a repetition");
+    if (peek() == '*' || peek() == '+' || peek() == '?' || (peek() == '{' && bounds(again, again)))
+      fail(ErrorKind::usage, "repeats a repetition");
     return {tree_.repeat(p.content, min, max), times(p.least, min), times(p.most, max)};
   }
 

@@ -66,11 +66,18 @@ bool within(const Json& value, const Json& schema, const std::string& path) {
 bool keeps(const Json& value, const Json& schema, const std::string& path) {
   const std::vector<std::string> types = types_of(schema);
   if (!types.empty() && std::none_of(types.begin(), types.end(), [&](const std::string& t) { return is_of_type(value, t); })) return false;
-  const std::string_view about = value.is_string() ? "string" : value.is_number() ? "number" : value.is_array() ? "array" : value.is_object() ? "object" : "-";
+  const std::string_view about = value.is_string()   ? "string"
+                                 : value.is_number() ? "number"
+                                 : value.is_array()  ? "array"
+                                 : value.is_object() ? "object"
+                                                     : "-";
   for (const auto& [key, wanted] : schema.items()) {
     if (type_of_keyword(key) != about) continue;
-    const bool checked = key == "minLength" || key == "maxLength" || key == "minimum" || key == "maximum" || key == "exclusiveMinimum" || key == "exclusiveMaximum";
-    if (!checked) fail_schema(true, step(path, key), "'" + key + "' next to enum or const is not built", "enum and const say it all: leave the other out");
+    const bool checked = key == "minLength" || key == "maxLength" || key == "minimum" || key == "maximum" || key == "exclusiveMinimum" ||
+                         key == "exclusiveMaximum";
+    if (!checked)
+      fail_schema(true, step(path, key), "'" + key + "' next to enum or const is not built",
+                  "enum and const say it all: leave the other out");
   }
   if (value.is_string()) {
     const auto n = static_cast<int>(std::min<std::size_t>(characters(value.get<std::string>()), kMostRepeats));
@@ -108,8 +115,10 @@ ExprId SchemaCompiler::value_text(const Json& value) {
 
 ExprId SchemaCompiler::string(const Json& schema, const At& at) {
   const int min = count_of(schema, "minLength", 0, at.path), max = count_of(schema, "maxLength", kUnlimited, at.path);
-  if (max != kUnlimited && min > max) return nothing(at, "minLength " + std::to_string(min) + " is more than maxLength " + std::to_string(max));
-  if (schema.contains("pattern") && schema.contains("format")) fail_schema(true, at.path, "pattern and format together are not built", "leave one out");
+  if (max != kUnlimited && min > max)
+    return nothing(at, "minLength " + std::to_string(min) + " is more than maxLength " + std::to_string(max));
+  if (schema.contains("pattern") && schema.contains("format"))
+    fail_schema(true, at.path, "pattern and format together are not built", "leave one out");
   if (schema.contains("pattern")) return matching(schema, "pattern", min, max, at);
   if (schema.contains("format")) return matching(schema, "format", min, max, at);
   return min == 0 && max == kUnlimited ? json_.any_string() : json_.string_of(min, max);
@@ -120,13 +129,19 @@ ExprId SchemaCompiler::matching(const Json& schema, const char* key, int min, in
   std::string_view regex = value;
   if (std::string_view(key) == "format") {
     regex = format_pattern(value);
-    if (regex.empty()) fail_schema(true, path, "the format '" + value + "' is not built: it would not be enforced", "formats are " + known_formats());
+    if (regex.empty())
+      fail_schema(true, path, "the format '" + value + "' is not built: it would not be enforced", "formats are " + known_formats());
   }
   const Pattern p = parse_pattern(json_, regex, "schema " + path);
-  if (max != kUnlimited && p.least > max) return nothing(at, std::string(key) + " needs at least " + std::to_string(p.least) + " characters, maxLength is " + std::to_string(max));
-  if (p.most >= 0 && p.most < min) return nothing(at, std::string(key) + " has at most " + std::to_string(p.most) + " characters, minLength is " + std::to_string(min));
+  if (max != kUnlimited && p.least > max)
+    return nothing(at,
+                   std::string(key) + " needs at least " + std::to_string(p.least) + " characters, maxLength is " + std::to_string(max));
+  if (p.most >= 0 && p.most < min)
+    return nothing(at, std::string(key) + " has at most " + std::to_string(p.most) + " characters, minLength is " + std::to_string(min));
   const bool holds = p.least >= min && (max == kUnlimited || (p.most >= 0 && p.most <= max));
-  if (!holds) fail_schema(true, at.path, std::string("minLength or maxLength next to ") + key + " is not built where it is the stricter", "put the length into the pattern, e.g. ^[a-z]{1,20}$");
+  if (!holds)
+    fail_schema(true, at.path, std::string("minLength or maxLength next to ") + key + " is not built where it is the stricter",
+                "put the length into the pattern, e.g. ^[a-z]{1,20}$");
   return json_.quoted(p.content);
 }
 
@@ -137,14 +152,19 @@ ExprId SchemaCompiler::number(const Json& schema, bool whole, const At& at) {
     const auto m = decimal_of(schema["multipleOf"].dump());
     const auto power = m ? m->fraction.find_last_not_of('0') : 0;  // 0.001: the one digit is the last
     const bool one = m && !m->negative && m->whole == "1" && m->fraction.empty();
-    const bool tenth = m && !m->negative && m->whole == "0" && !m->fraction.empty() && m->fraction.back() == '1' && power == m->fraction.find_first_not_of('0');
+    const bool tenth = m && !m->negative && m->whole == "0" && !m->fraction.empty() && m->fraction.back() == '1' &&
+                       power == m->fraction.find_first_not_of('0');
     if (!one && !tenth) fail_schema(true, step(at.path, "multipleOf"), "multipleOf is built for 1, 0.1, 0.01 and so on only");
     fraction = one ? 0 : std::min(static_cast<int>(m->fraction.size()), 15);
   }
-  const auto shown = [](const Bound& b) { return (b.value.negative ? "-" : "") + b.value.whole + (b.value.fraction.empty() ? "" : "." + b.value.fraction); };
+  const auto shown = [](const Bound& b) {
+    return (b.value.negative ? "-" : "") + b.value.whole + (b.value.fraction.empty() ? "" : "." + b.value.fraction);
+  };
   if (!lo && !hi && fraction == 16) return whole ? json_.integer() : json_.number();
   const ExprId result = whole || fraction == 0 ? integers_between(json_, lo, hi) : numbers_between(json_, lo, hi, fraction);
-  if (result == kNoExpr) return nothing(at, std::string("no ") + (whole ? "integer" : "number") + " lies between " + (lo ? shown(*lo) : "-infinity") + " and " + (hi ? shown(*hi) : "infinity"));
+  if (result == kNoExpr)
+    return nothing(at, std::string("no ") + (whole ? "integer" : "number") + " lies between " + (lo ? shown(*lo) : "-infinity") + " and " +
+                           (hi ? shown(*hi) : "infinity"));
   return result;
 }
 

@@ -49,9 +49,12 @@ bool takes_in(const Json& wide, const Json& narrow) {
 // "%24defs" in a reference.
 std::string percent_decoded(std::string_view s) {
   std::string out;
-  const auto hex = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; };
+  const auto hex = [](char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+  };
   for (std::size_t i = 0; i < s.size(); ++i) {
-    if (s[i] == '%' && i + 2 < s.size() && hex(s[i + 1]) >= 0 && hex(s[i + 2]) >= 0) out += static_cast<char>(hex(s[i + 1]) * 16 + hex(s[i + 2])), i += 2;
+    if (s[i] == '%' && i + 2 < s.size() && hex(s[i + 1]) >= 0 && hex(s[i + 2]) >= 0)
+      out += static_cast<char>(hex(s[i + 1]) * 16 + hex(s[i + 2])), i += 2;
     else out += s[i];
   }
   return out;
@@ -68,7 +71,8 @@ GrammarTree SchemaCompiler::run() {
     pending_.pop_back();
     const At at{pointer, 0, false};
     const ExprId body = visit(target(pointer, at), at);
-    if (body == kNoExpr) fail_schema(false, pointer, "nothing is valid under this schema: it is false, or parts that have to hold at once exclude each other");
+    if (body == kNoExpr)
+      fail_schema(false, pointer, "nothing is valid under this schema: it is false, or parts that have to hold at once exclude each other");
     tree_.define(references_[pointer], body);
   }
   return std::move(tree_);
@@ -80,7 +84,9 @@ ExprId SchemaCompiler::nothing(const At& at, const std::string& why) const {
 }
 
 ExprId SchemaCompiler::visit(const Json& schema, const At& at) {
-  if (at.depth > kMostDepth) fail_schema(false, at.path, "the schema is nested more than " + std::to_string(kMostDepth) + " deep, or contains itself through allOf", "refer to inner parts by $ref");
+  if (at.depth > kMostDepth)
+    fail_schema(false, at.path, "the schema is nested more than " + std::to_string(kMostDepth) + " deep, or contains itself through allOf",
+                "refer to inner parts by $ref");
   if (schema.is_boolean()) return schema.get<bool>() ? json_.any_value() : kNoExpr;
   if (!schema.is_object()) fail_schema(false, at.path, "a schema must be an object, true or false");
   check_keywords(schema, at.path);
@@ -91,7 +97,8 @@ ExprId SchemaCompiler::visit(const Json& schema, const At& at) {
 
 ExprId SchemaCompiler::combined(const Json& schema, const At& at) {
   if (schema.contains("$ref") && without(schema, "$ref").empty()) return reference_to(schema["$ref"].get<std::string>(), at);
-  if (schema.contains("allOf") && schema["allOf"].size() == 1 && without(schema, "allOf").empty()) return visit(schema["allOf"][0], at.in("allOf", 0));
+  if (schema.contains("allOf") && schema["allOf"].size() == 1 && without(schema, "allOf").empty())
+    return visit(schema["allOf"][0], at.in("allOf", 0));
   if (schema.contains("$ref") || schema.contains("allOf") || (schema.contains("anyOf") && schema.contains("oneOf"))) {
     const Json all = flat(schema, at);
     return visit(all, {at.path, at.depth + 1, at.soft});
@@ -105,9 +112,10 @@ void SchemaCompiler::check_one_of(const Json& schema, const At& at) {
   for (std::size_t i = 0; i < ways.size(); ++i)
     for (std::size_t j = 0; j < ways.size(); ++j)
       if (i != j && ways[j] != false && takes_in(ways[i], ways[j]))
-        fail_schema(false, at.in("oneOf", j).path,
-                    "nothing is valid under this alternative alone: all of it is valid under alternative " + std::to_string(i) + " of oneOf too",
-                    "take anyOf, or leave it out");
+        fail_schema(
+            false, at.in("oneOf", j).path,
+            "nothing is valid under this alternative alone: all of it is valid under alternative " + std::to_string(i) + " of oneOf too",
+            "take anyOf, or leave it out");
 }
 
 ExprId SchemaCompiler::alternatives(const Json& schema, const char* key, const At& at) {
@@ -116,7 +124,8 @@ ExprId SchemaCompiler::alternatives(const Json& schema, const char* key, const A
   std::vector<ExprId> ways;
   for (std::size_t i = 0; i < schema[key].size(); ++i) {
     const At here = at.in(key, i);
-    const ExprId way = rest.empty() ? visit(schema[key][i], here) : visit(merge_schemas(rest, flat(schema[key][i], here), here.path), here.softly());
+    const ExprId way =
+        rest.empty() ? visit(schema[key][i], here) : visit(merge_schemas(rest, flat(schema[key][i], here), here.path), here.softly());
     if (way != kNoExpr) ways.push_back(way);
   }
   if (ways.empty()) return nothing(at, std::string("no alternative of ") + key + " can hold");
@@ -137,15 +146,19 @@ Json SchemaCompiler::flat(const Json& schema, const At& at) {
     base = flat(target(ref, at), {ref, at.depth + 1, at.soft});
   }
   if (schema.contains("allOf"))
-    for (std::size_t i = 0; i < schema["allOf"].size(); ++i) base = merge_schemas(base, flat(schema["allOf"][i], at.in("allOf", i)), at.path);
+    for (std::size_t i = 0; i < schema["allOf"].size(); ++i)
+      base = merge_schemas(base, flat(schema["allOf"][i], at.in("allOf", i)), at.path);
   return merge_schemas(base, result, at.path);
 }
 
 const Json& SchemaCompiler::target(const std::string& ref, const At& at) const {
   const auto fail = [&](const std::string& why) { fail_schema(false, at.path, "the reference '" + ref + "' " + why); };
-  if (ref.empty() || ref[0] != '#') fail_schema(true, at.path, "the reference '" + ref + "' leads out of this document, which is not built", "copy what it means under $defs");
+  if (ref.empty() || ref[0] != '#')
+    fail_schema(true, at.path, "the reference '" + ref + "' leads out of this document, which is not built",
+                "copy what it means under $defs");
   const std::string pointer = percent_decoded(std::string_view(ref).substr(1));
-  if (!pointer.empty() && pointer[0] != '/') fail_schema(true, at.path, "the reference '" + ref + "' uses an anchor, which is not built", "refer by path, e.g. #/$defs/name");
+  if (!pointer.empty() && pointer[0] != '/')
+    fail_schema(true, at.path, "the reference '" + ref + "' uses an anchor, which is not built", "refer by path, e.g. #/$defs/name");
   const Json* here = &root_;
   for (std::size_t begin = 1; begin <= pointer.size() && !pointer.empty();) {
     const std::size_t end = std::min(pointer.find('/', begin), pointer.size());
@@ -156,7 +169,8 @@ const Json& SchemaCompiler::target(const std::string& ref, const At& at) const {
     }
     if (here->is_object() && here->contains(name)) {
       here = &(*here)[name];
-    } else if (here->is_array() && !name.empty() && name.size() < 8 && name.find_first_not_of("0123456789") == name.npos && std::stoul(name) < here->size()) {
+    } else if (here->is_array() && !name.empty() && name.size() < 8 && name.find_first_not_of("0123456789") == name.npos &&
+               std::stoul(name) < here->size()) {
       here = &(*here)[std::stoul(name)];
     } else {
       fail("leads nowhere: there is no '" + name + "'");
@@ -182,7 +196,8 @@ ExprId SchemaCompiler::typed(const Json& schema, const At& at) {
   std::vector<std::string> types = types_of(schema);
   if (types.empty()) {  // keywords about some types mean those types
     for (const auto& [name, value] : schema.items())
-      if (const std::string about(type_of_keyword(name)); !about.empty() && std::find(types.begin(), types.end(), about) == types.end()) types.push_back(about);
+      if (const std::string about(type_of_keyword(name)); !about.empty() && std::find(types.begin(), types.end(), about) == types.end())
+        types.push_back(about);
     if (types.empty()) return json_.any_value();
   }
   std::vector<ExprId> ways;

@@ -20,7 +20,12 @@ constexpr Family kFamilies[] = {
     {.model_type = "qwen3", .arch = "qwen3"},
     {.model_type = "gemma", .arch = "gemma", .norm_plus_one = true, .tied = true, .activation = "gelu_pytorch_tanh"},
     {.model_type = "gemma2", .arch = "gemma2", .norm_plus_one = true, .sandwich = true, .tied = true, .activation = "gelu_pytorch_tanh"},
-    {.model_type = "gemma3_text", .arch = "gemma3", .norm_plus_one = true, .sandwich = true, .tied = true, .activation = "gelu_pytorch_tanh"},
+    {.model_type = "gemma3_text",
+     .arch = "gemma3",
+     .norm_plus_one = true,
+     .sandwich = true,
+     .tied = true,
+     .activation = "gelu_pytorch_tanh"},
 };
 
 // JSON nested deeper than this is refused before it is parsed.
@@ -93,7 +98,8 @@ class Header {
  private:
   void refuse_options() {
     const std::string act = c_.text_or("hidden_activation", c_.text_or("hidden_act", std::string(f_.activation)));
-    const bool gelu = f_.activation == "gelu_pytorch_tanh" && (act == "gelu" || act == "gelu_pytorch_tanh");  // gemma's configs say gelu and mean tanh
+    const bool gelu =
+        f_.activation == "gelu_pytorch_tanh" && (act == "gelu" || act == "gelu_pytorch_tanh");  // gemma's configs say gelu and mean tanh
     if (act != f_.activation && !gelu) c_.unsupported("activation '" + act + "' is not built for " + std::string(f_.model_type));
     if (c_.flag_or("use_sliding_window", false)) c_.unsupported("sliding windows of " + std::string(f_.model_type) + " are not built");
     if (c_.flag_or("use_bidirectional_attention", false)) c_.unsupported("bidirectional attention is not built");
@@ -104,11 +110,14 @@ class Header {
     p_.kv_heads = c_.integer_or("num_key_value_heads", p_.heads);
     const std::int64_t hidden = c_.integer("hidden_size");
     if (p_.layers < 1 || p_.layers > 10000 || p_.heads < 1 || p_.kv_heads < 1 || hidden < 1) c_.bad("sizes must be positive");
-    const std::int64_t usual = f_.model_type == "gemma3_text" || f_.model_type == "gemma2" || f_.model_type == "gemma" ? 256 : f_.model_type == "qwen3" ? 128 : hidden / p_.heads;
+    const std::int64_t usual = f_.model_type == "gemma3_text" || f_.model_type == "gemma2" || f_.model_type == "gemma" ? 256
+                               : f_.model_type == "qwen3"                                                              ? 128
+                                                                                                                       : hidden / p_.heads;
     p_.head_dim = c_.integer_or("head_dim", usual);
     if (p_.head_dim < 2 || p_.head_dim % 2 != 0 || p_.head_dim > 1024) c_.bad("head_dim is " + std::to_string(p_.head_dim));
     std::int64_t context = c_.integer_or("max_position_embeddings", 2048);
-    if (f_.arch == "llama" && c_.has("sliding_window")) context = std::min(context, c_.integer("sliding_window"));  // exact within the window
+    if (f_.arch == "llama" && c_.has("sliding_window"))
+      context = std::min(context, c_.integer("sliding_window"));  // exact within the window
     count("context_length", context);
     count("embedding_length", hidden);
     count("block_count", p_.layers);
@@ -143,7 +152,8 @@ class Header {
     const std::int64_t period = f_.arch == "gemma2" ? 2 : 6;
     if (c_.has("sliding_window")) count("attention.sliding_window", c_.integer("sliding_window"));
     std::vector<bool> sliding;
-    for (std::int64_t i = 0; i < p_.layers; ++i) sliding.push_back(i % c_.integer_or("sliding_window_pattern", period) != c_.integer_or("sliding_window_pattern", period) - 1);
+    for (std::int64_t i = 0; i < p_.layers; ++i)
+      sliding.push_back(i % c_.integer_or("sliding_window_pattern", period) != c_.integer_or("sliding_window_pattern", period) - 1);
     if (c_.has("layer_types")) {
       const nlohmann::json& types = c_.at("layer_types");
       if (!types.is_array() || static_cast<std::int64_t>(types.size()) != p_.layers) c_.bad("layer_types does not name every layer");
@@ -217,7 +227,9 @@ std::string Config::text_or(std::string_view key, std::string fallback) const {
   return at(key).get<std::string>();
 }
 void Config::bad(const std::string& what) const { throw Error(ErrorKind::bad_file, what, source_); }
-void Config::unsupported(const std::string& what, const std::string& hint) const { throw Error(ErrorKind::unsupported, what, source_, hint); }
+void Config::unsupported(const std::string& what, const std::string& hint) const {
+  throw Error(ErrorKind::unsupported, what, source_, hint);
+}
 
 const Family& family_of(const Config& config) {
   const std::string type = config.text_or("model_type", "");

@@ -21,7 +21,12 @@ using namespace convert;
 class Converter {
  public:
   Converter(const std::filesystem::path& folder, const Progress& progress)
-      : folder_(folder), progress_(progress), config_(read_json(folder / "config.json", true), (folder / "config.json").string()), family_(family_of(config_)), form_(stored_form(config_)), set_(folder) {}
+      : folder_(folder),
+        progress_(progress),
+        config_(read_json(folder / "config.json", true), (folder / "config.json").string()),
+        family_(family_of(config_)),
+        form_(stored_form(config_)),
+        set_(folder) {}
 
   ConvertSummary run(const std::filesystem::path& out) {
     io::Metadata& meta = writer_.metadata();
@@ -37,7 +42,9 @@ class Converter {
     for (const std::string& name : set_.names()) {
       if (used_.contains(name) || belongs_to_quantized(form_, name)) continue;
       const bool known = name.ends_with("rotary_emb.inv_freq") || (parts_.tied && name == "lm_head.weight");
-      if (!known) throw Error(ErrorKind::unsupported, "tensor " + name + " is not known in family " + std::string(family_.model_type), folder_.string());
+      if (!known)
+        throw Error(ErrorKind::unsupported, "tensor " + name + " is not known in family " + std::string(family_.model_type),
+                    folder_.string());
       s.ignored.push_back(name);
     }
     writer_.write(out, progress_);
@@ -81,7 +88,8 @@ class Converter {
   }
   void experts(const std::string& from, const std::string& to) {
     matrix(from + "gate.weight", to + "ffn_gate_inp.weight");
-    static constexpr std::pair<const char*, const char*> kParts[] = {{"w1", "ffn_gate_exps"}, {"w2", "ffn_down_exps"}, {"w3", "ffn_up_exps"}};
+    static constexpr std::pair<const char*, const char*> kParts[] = {
+        {"w1", "ffn_gate_exps"}, {"w2", "ffn_down_exps"}, {"w3", "ffn_up_exps"}};
     for (const auto& [theirs, ours] : kParts) {
       std::vector<Matrix> all;
       for (std::int64_t e = 0; e < parts_.experts; ++e) {
@@ -118,9 +126,12 @@ class Converter {
   }
   void matrix(const std::string& from, const std::string& to, std::int64_t permute_heads = 0) {
     const Matrix m = taken(from);
-    if (permute_heads > 0 && m.rows % (2 * permute_heads) != 0) throw Error(ErrorKind::bad_file, from + " has " + std::to_string(m.rows) + " rows for " + std::to_string(permute_heads) + " heads", folder_.string());
+    if (permute_heads > 0 && m.rows % (2 * permute_heads) != 0)
+      throw Error(ErrorKind::bad_file, from + " has " + std::to_string(m.rows) + " rows for " + std::to_string(permute_heads) + " heads",
+                  folder_.string());
     last_rows_ = m.rows;
-    writer_.add(to, Shape{m.rows, m.cols}, static_cast<std::uint32_t>(m.type), [m, permute_heads](const io::ByteSink& sink) { emit(m, permute_heads, sink); });
+    writer_.add(to, Shape{m.rows, m.cols}, static_cast<std::uint32_t>(m.type),
+                [m, permute_heads](const io::ByteSink& sink) { emit(m, permute_heads, sink); });
     types_.insert(m.type);
     ++count_;
   }
@@ -137,7 +148,9 @@ class Converter {
       if (t.dtype() == DType::f32) v[i] = t.data<float>()[i];
       else if (t.dtype() == DType::f16) v[i] = to_float(t.data<Half>()[i]);
       else if (t.dtype() == DType::bf16) v[i] = to_float(t.data<BFloat16>()[i]);
-      else throw Error(ErrorKind::unsupported, name + " is " + std::string(name_of(t.dtype())) + ", a vector must be F32, F16 or BF16", folder_.string());
+      else
+        throw Error(ErrorKind::unsupported, name + " is " + std::string(name_of(t.dtype())) + ", a vector must be F32, F16 or BF16",
+                    folder_.string());
     }
     return v;
   }
@@ -190,8 +203,8 @@ ConvertSummary convert_folder(const std::filesystem::path& folder, const std::fi
   }
 }
 
-QuantizeSummary convert_and_quantize(const std::filesystem::path& folder, const std::filesystem::path& out, const QuantizeFileOptions& options, ConvertSummary& converted,
-                                     const Progress& progress) {
+QuantizeSummary convert_and_quantize(const std::filesystem::path& folder, const std::filesystem::path& out,
+                                     const QuantizeFileOptions& options, ConvertSummary& converted, const Progress& progress) {
   struct Temporary {
     std::filesystem::path file;
     ~Temporary() { io::sys().unlink(file.c_str()); }

@@ -15,7 +15,8 @@ namespace {
 constexpr std::size_t kMaxFiles = 4096;
 
 [[noreturn]] void inexact(const std::string& name, const std::string& why) {
-  throw Error(ErrorKind::unsupported, name + ": " + why + ", so that no GGUF type holds it exactly", "", "convert the unquantized model instead, and quantize that");
+  throw Error(ErrorKind::unsupported, name + ": " + why + ", so that no GGUF type holds it exactly", "",
+              "convert the unquantized model instead, and quantize that");
 }
 
 // The values of a small tensor of scales as F32.
@@ -40,7 +41,8 @@ std::pair<std::int64_t, std::int64_t> matrix_shape(const io::SafeTensor& t) {
 // FP8 E4M3 (the "fn" kind: no infinities, 0x7f and 0xff are NaN), as Open Compute Project defines it.
 float e4m3(std::uint8_t b) {
   const int exponent = (b >> 3) & 15, mantissa = b & 7;
-  const float v = exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -9) : std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
+  const float v =
+      exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -9) : std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
   return b & 128 ? -v : v;
 }
 
@@ -82,7 +84,9 @@ Fp8Scales fp8_scales(const TensorSet& set, const StoredForm& form, const std::st
     s.across = (cols + s.block_cols - 1) / s.block_cols;
     wanted = static_cast<std::size_t>((rows + s.block_rows - 1) / s.block_rows * s.across);
   }
-  if (s.values.size() != wanted) throw Error(ErrorKind::bad_file, name + " has " + std::to_string(s.values.size()) + " scales, " + std::to_string(wanted) + " are needed");
+  if (s.values.size() != wanted)
+    throw Error(ErrorKind::bad_file,
+                name + " has " + std::to_string(s.values.size()) + " scales, " + std::to_string(wanted) + " are needed");
   return s;
 }
 
@@ -150,10 +154,15 @@ Matrix affine(const TensorSet& set, const StoredForm& form, const std::string& n
   const auto [rows, words] = matrix_shape(t);
   m.rows = rows;
   m.cols = words * 32 / form.bits;
-  const auto scales = std::make_shared<std::vector<float>>(floats(set, stem + ".scales")), biases = std::make_shared<std::vector<float>>(floats(set, stem + ".biases"));
+  const auto scales = std::make_shared<std::vector<float>>(floats(set, stem + ".scales")),
+             biases = std::make_shared<std::vector<float>>(floats(set, stem + ".biases"));
   const std::int64_t groups = m.cols / form.group;
-  if (m.cols % form.group != 0 || form.group % 32 != 0 || words * 32 % form.bits != 0 || static_cast<std::int64_t>(scales->size()) != rows * groups || biases->size() != scales->size())
-    throw Error(ErrorKind::bad_file, name + ": groups of " + std::to_string(form.group) + " do not fit rows of " + std::to_string(m.cols) + ", or scales are missing", set.where());
+  if (m.cols % form.group != 0 || form.group % 32 != 0 || words * 32 % form.bits != 0 ||
+      static_cast<std::int64_t>(scales->size()) != rows * groups || biases->size() != scales->size())
+    throw Error(
+        ErrorKind::bad_file,
+        name + ": groups of " + std::to_string(form.group) + " do not fit rows of " + std::to_string(m.cols) + ", or scales are missing",
+        set.where());
   for (std::size_t i = 0; i < scales->size(); ++i) exact_half((*scales)[i], name), exact_half((*biases)[i], name);
   m.type = form.bits <= 4 ? WType::q4_1 : WType::q5_1;
   const std::span<const std::byte> bytes = set.bytes(name);
@@ -182,11 +191,13 @@ TensorSet::TensorSet(const std::filesystem::path& folder) : where_(folder.string
   std::vector<std::string> names;
   const nlohmann::json index = read_json(folder / "model.safetensors.index.json", false);
   if (index.is_object()) {
-    if (!index.contains("weight_map") || !index.at("weight_map").is_object()) throw Error(ErrorKind::bad_file, "has no weight_map", (folder / "model.safetensors.index.json").string());
+    if (!index.contains("weight_map") || !index.at("weight_map").is_object())
+      throw Error(ErrorKind::bad_file, "has no weight_map", (folder / "model.safetensors.index.json").string());
     for (const auto& [tensor, file] : index.at("weight_map").items()) {
       const std::string name = file.is_string() ? file.get<std::string>() : "";
       if (name.empty() || std::filesystem::path(name).filename() != name || !name.ends_with(".safetensors"))
-        throw Error(ErrorKind::bad_file, "names '" + name + "' for " + tensor + ", which is no safetensors file of the folder", (folder / "model.safetensors.index.json").string());
+        throw Error(ErrorKind::bad_file, "names '" + name + "' for " + tensor + ", which is no safetensors file of the folder",
+                    (folder / "model.safetensors.index.json").string());
       names.push_back(name);
     }
     std::sort(names.begin(), names.end());
@@ -203,7 +214,9 @@ TensorSet::TensorSet(const std::filesystem::path& folder) : where_(folder.string
 
 const io::SafeTensor& TensorSet::info(const std::string& name) const {
   const auto at = at_.find(name);
-  if (at == at_.end()) throw Error(ErrorKind::bad_file, "tensor " + name + " is missing", where_, "the folder is incomplete, or of another family than config.json says");
+  if (at == at_.end())
+    throw Error(ErrorKind::bad_file, "tensor " + name + " is missing", where_,
+                "the folder is incomplete, or of another family than config.json says");
   return *at->second.second;
 }
 Tensor TensorSet::tensor(const std::string& name) const {
@@ -239,11 +252,13 @@ StoredForm stored_form(const Config& config) {
   const char* key = config.has("quantization") ? "quantization" : "quantization_config";
   if (config.has(key) && config.at(key).is_object() && config.at(key).contains("group_size")) {
     const nlohmann::json& q = config.at(key);
-    if (q.value("mode", "affine") != "affine") config.unsupported("weights quantized in mode '" + q.value("mode", "") + "' are not converted");
+    if (q.value("mode", "affine") != "affine")
+      config.unsupported("weights quantized in mode '" + q.value("mode", "") + "' are not converted");
     f.kind = StoredForm::Kind::affine;
     f.group = q.value("group_size", std::int64_t{64});
     f.bits = q.value("bits", std::int64_t{4});
-    if (f.group < 1 || f.bits < 2 || f.bits > 8) config.bad("quantization has groups of " + std::to_string(f.group) + " and " + std::to_string(f.bits) + " bits");
+    if (f.group < 1 || f.bits < 2 || f.bits > 8)
+      config.bad("quantization has groups of " + std::to_string(f.group) + " and " + std::to_string(f.bits) + " bits");
   }
   return f;
 }
@@ -256,7 +271,9 @@ Matrix read_matrix(const TensorSet& set, const StoredForm& form, const std::stri
 }
 
 bool belongs_to_quantized(const StoredForm& form, const std::string& name) {
-  if (form.kind == StoredForm::Kind::fp8) return name.ends_with(".weight_scale") || name.ends_with(".weight_scale_inv") || name.ends_with(".input_scale") || name.ends_with(".activation_scale");
+  if (form.kind == StoredForm::Kind::fp8)
+    return name.ends_with(".weight_scale") || name.ends_with(".weight_scale_inv") || name.ends_with(".input_scale") ||
+           name.ends_with(".activation_scale");
   return form.kind == StoredForm::Kind::affine && (name.ends_with(".scales") || name.ends_with(".biases"));
 }
 

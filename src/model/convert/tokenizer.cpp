@@ -18,14 +18,22 @@ struct KnownPattern {
   std::string_view pattern, with, without;
 };
 constexpr KnownPattern kPatterns[] = {
-    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)", "llama-bpe", "smaug-bpe"},
-    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)", "qwen2", "hunyuan"},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)", "llama-bpe",
+     "smaug-bpe"},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)", "qwen2",
+     "hunyuan"},
     {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", "", "gpt-2"},
 };
 
 constexpr std::string_view kSamples[] = {
-    "Hello, world! It's 12345 degrees; isn't that   odd?\n\n\tTabs and  spaces ", "caf\xC3\xA9 na\xC3\xAFve \xE4\xBD\xA0\xE5\xA5\xBD \xD0\xBF\xD1\x80\xD0\xB8\xD0\xB2\xD0\xB5\xD1\x82 \xF0\x9F\x98\x80!",
-    "int main() { return 0x7f + 42; } // code", " leading", "a", "1 22 333 4444", "UPPER lower MiXeD", "...!?\r\n",
+    "Hello, world! It's 12345 degrees; isn't that   odd?\n\n\tTabs and  spaces ",
+    "caf\xC3\xA9 na\xC3\xAFve \xE4\xBD\xA0\xE5\xA5\xBD \xD0\xBF\xD1\x80\xD0\xB8\xD0\xB2\xD0\xB5\xD1\x82 \xF0\x9F\x98\x80!",
+    "int main() { return 0x7f + 42; } // code",
+    " leading",
+    "a",
+    "1 22 333 4444",
+    "UPPER lower MiXeD",
+    "...!?\r\n",
 };
 
 std::vector<json> steps_of(const json& pre) {
@@ -41,7 +49,8 @@ std::string pre_name(const json& root, const std::string& source) {
   for (const json& s : steps) {
     const std::string type = s.value("type", "");
     kinds += (kinds.empty() ? "" : ", ") + type;
-    if (type == "Split" && s.contains("pattern") && s.at("pattern").contains("Regex")) pattern = s.at("pattern").at("Regex").get<std::string>();
+    if (type == "Split" && s.contains("pattern") && s.at("pattern").contains("Regex"))
+      pattern = s.at("pattern").at("Regex").get<std::string>();
     if (type == "Digits") digits = s.value("individual_digits", false);
     if (type == "ByteLevel") {
       byte_level = true;
@@ -56,7 +65,9 @@ std::string pre_name(const json& root, const std::string& source) {
       const bool with = (normalizer.is_object() && normalizer.value("type", "") == "NFC") || model.value("ignore_merges", false);
       return std::string(with && !k.with.empty() ? k.with : k.without);
     }
-  throw Error(ErrorKind::unsupported, "the pre-tokenizer (" + kinds + ") with pattern " + pattern.substr(0, 60) + " has no name in GGUF that is known here", source);
+  throw Error(ErrorKind::unsupported,
+              "the pre-tokenizer (" + kinds + ") with pattern " + pattern.substr(0, 60) + " has no name in GGUF that is known here",
+              source);
 }
 
 std::string chat_template_of(const std::filesystem::path& folder, const json& config) {
@@ -68,23 +79,30 @@ std::string chat_template_of(const std::filesystem::path& folder, const json& co
   if (t.is_string()) return t.get<std::string>();
   if (t.is_array())
     for (const json& named : t)
-      if (named.is_object() && named.value("name", "") == "default" && named.contains("template")) return named.at("template").get<std::string>();
+      if (named.is_object() && named.value("name", "") == "default" && named.contains("template"))
+        return named.at("template").get<std::string>();
   return {};
 }
 
 class Writer {
  public:
   Writer(const std::filesystem::path& folder, io::Metadata& out)
-      : folder_(folder), source_((folder / "tokenizer.json").string()), root_(read_json(folder / "tokenizer.json", true)), hf_(text::Tokenizer::from_hf(folder)), out_(out) {}
+      : folder_(folder),
+        source_((folder / "tokenizer.json").string()),
+        root_(read_json(folder / "tokenizer.json", true)),
+        hf_(text::Tokenizer::from_hf(folder)),
+        out_(out) {}
 
   std::string run(std::int64_t rows) {
     const json model = root_.value("model", json::object());
-    if (model.value("type", "BPE") != "BPE") throw Error(ErrorKind::unsupported, "a tokenizer of type '" + model.value("type", "") + "' is not converted", source_);
+    if (model.value("type", "BPE") != "BPE")
+      throw Error(ErrorKind::unsupported, "a tokenizer of type '" + model.value("type", "") + "' is not converted", source_);
     const bool bytes = model.value("byte_fallback", false);
     std::string name = "llama";
     if (!bytes) {
       pre_ = pre_name(root_, source_);
-      if (pre_.empty()) throw Error(ErrorKind::unsupported, "digits cut one by one with this pattern have no name in GGUF that is known here", source_);
+      if (pre_.empty())
+        throw Error(ErrorKind::unsupported, "digits cut one by one with this pattern have no name in GGUF that is known here", source_);
       out_.set("tokenizer.ggml.pre", {pre_});
       name = "gpt2";
     }
@@ -103,7 +121,8 @@ class Writer {
  private:
   void vocabulary(std::int64_t rows, bool bytes) {
     if (hf_->size() > rows)
-      throw Error(ErrorKind::bad_file, "the tokenizer has " + std::to_string(hf_->size()) + " tokens, the embedding " + std::to_string(rows) + " rows", source_);
+      throw Error(ErrorKind::bad_file,
+                  "the tokenizer has " + std::to_string(hf_->size()) + " tokens, the embedding " + std::to_string(rows) + " rows", source_);
     std::map<std::string, bool> added;  // text, special
     for (const json& t : root_.value("added_tokens", std::vector<json>{})) added[t.value("content", "")] = t.value("special", false);
     std::vector<std::int32_t> types;
@@ -122,7 +141,8 @@ class Writer {
     std::vector<std::string> list;
     for (const json& m : model.value("merges", std::vector<json>{})) {
       if (m.is_string()) list.push_back(m.get<std::string>());
-      else if (m.is_array() && m.size() == 2 && m[0].is_string() && m[1].is_string()) list.push_back(m[0].get<std::string>() + " " + m[1].get<std::string>());
+      else if (m.is_array() && m.size() == 2 && m[0].is_string() && m[1].is_string())
+        list.push_back(m[0].get<std::string>() + " " + m[1].get<std::string>());
       else throw Error(ErrorKind::bad_file, "a merge is no pair", source_);
     }
     return list;
@@ -159,7 +179,8 @@ class Writer {
     const auto ours = text::Tokenizer::from_gguf(out_);
     for (const std::string_view s : kSamples)
       if (ours->encode(s, {.add_special = true}) != hf_->encode(s, {.add_special = true}))
-        throw Error(ErrorKind::unsupported, "the tokenizer's steps cannot be told in GGUF: the text '" + std::string(s) + "' would be cut differently", source_);
+        throw Error(ErrorKind::unsupported,
+                    "the tokenizer's steps cannot be told in GGUF: the text '" + std::string(s) + "' would be cut differently", source_);
   }
 
   std::filesystem::path folder_;
@@ -181,7 +202,8 @@ std::string write_tokenizer(const std::filesystem::path& folder, std::int64_t ro
   try {
     return Writer(folder, out).run(rows);
   } catch (const nlohmann::json::exception& e) {
-    throw Error(ErrorKind::bad_file, std::string("holds something of an unexpected kind: ") + e.what(), (folder / "tokenizer.json").string());
+    throw Error(ErrorKind::bad_file, std::string("holds something of an unexpected kind: ") + e.what(),
+                (folder / "tokenizer.json").string());
   }
 }
 

@@ -3,5 +3,7 @@
 #include "src/quant/search/table.hpp"
 
 namespace hz::quant {
-void encode_iq1_s(const float* x, std::int64_t n, const EncodeOptions& options, std::byte* out) { search_table().iq1_s(x, n, options, out); }
+void encode_iq1_s(const float* x, std::int64_t n, const EncodeOptions& options, std::byte* out) {
+  search_table().iq1_s(x, n, options, out);
+}
 }  // namespace hz::quant

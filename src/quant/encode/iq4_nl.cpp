@@ -3,5 +3,7 @@
 #include "src/quant/search/table.hpp"
 
 namespace hz::quant {
-void encode_iq4_nl(const float* x, std::int64_t n, const EncodeOptions& options, std::byte* out) { search_table().iq4_nl(x, n, options, out); }
+void encode_iq4_nl(const float* x, std::int64_t n, const EncodeOptions& options, std::byte* out) {
+  search_table().iq4_nl(x, n, options, out);
+}
 }  // namespace hz::quant

@@ -113,7 +113,8 @@ HZ_FN void weigh_by_square(ScaledBlock& b, int n) {
 // Calls encode(scaled block, importance of the block, zeroed block) for each block of a row; zero blocks stay zero,
 // poisoned ones are marked by poison(block).
 template <class W, class Encode, class Poison>
-static inline void each_scaled_block(const float* x, int64_t n, const EncodeOptions& options, std::byte* out, Encode encode, Poison poison) {
+static inline void each_scaled_block(const float* x, int64_t n, const EncodeOptions& options, std::byte* out, Encode encode,
+                                     Poison poison) {
   ScaledBlock scaled;
   for (int64_t at = 0; at + W::kElems <= n; at += W::kElems, out += sizeof(typename W::Block)) {
     typename W::Block b;

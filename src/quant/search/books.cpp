@@ -42,7 +42,8 @@ void find_neighbours(PairBook& b, const std::vector<std::array<int, 8>>& points,
         near[p] = {distance, static_cast<std::uint16_t>(p)};
       }
       std::partial_sort(near.begin(), near.begin() + PairBook::kNeighbours, near.end());
-      for (int i = 0; i < PairBook::kNeighbours; ++i) b.neighbours[PairBook::kNeighbours * place + i] = near[static_cast<std::size_t>(i)].second;
+      for (int i = 0; i < PairBook::kNeighbours; ++i)
+        b.neighbours[PairBook::kNeighbours * place + i] = near[static_cast<std::size_t>(i)].second;
     }
     int k = 0;  // the next combination
     while (k < count && ++at[static_cast<std::size_t>(k)] == levels) at[static_cast<std::size_t>(k++)] = 0;

@@ -202,7 +202,8 @@ struct CodebookBlock {
     const float flat = groups.flat(g);
     for (int k = 0; k < steps + (flat > 0 ? kFlatSteps : 0); ++k) {
       Points q;
-      const float s = k < steps ? guess * (1.0f + width * (float)(k - steps / 2)) : flat * (1.0f + 0.05f * (float)(k - steps - kFlatSteps / 2));
+      const float s =
+          k < steps ? guess * (1.0f + width * (float)(k - steps / 2)) : flat * (1.0f + 0.05f * (float)(k - steps - kFlatSteps / 2));
       const float cost = groups.evaluate(g, s, q);
       if (cost < least) {
         least = cost;

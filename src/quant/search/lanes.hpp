@@ -86,7 +86,8 @@ HZ_LANES unsigned lanes_below(const Lanes& a, float limit) {
   bits = _mm512_cmp_ps_mask(reinterpret_cast<__m512>(a.v[0]), _mm512_set1_ps(limit), _CMP_LT_OQ);
 #elif defined(__AVX2__)
   for (int i = 0; i < kVecs; ++i)
-    bits |= static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(reinterpret_cast<__m256>(a.v[i]), _mm256_set1_ps(limit), _CMP_LT_OQ))) << (8 * i);
+    bits |= static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(reinterpret_cast<__m256>(a.v[i]), _mm256_set1_ps(limit), _CMP_LT_OQ)))
+            << (8 * i);
 #elif defined(__x86_64__)
   for (int i = 0; i < kVecs; ++i)
     bits |= static_cast<unsigned>(_mm_movemask_ps(_mm_cmplt_ps(reinterpret_cast<__m128>(a.v[i]), _mm_set1_ps(limit)))) << (4 * i);

@@ -194,7 +194,8 @@ struct MinimumBlock {
   }
   static Lanes predicted(const MinFit* fits, const Lanes& d, const Lanes& dmin) {
     const Mask some = all(0) < d, deep = all(0) < dmin;
-    const Lanes inverse = select(some, all(1) / select(some, d, all(1)), all(0)), inverse_min = select(deep, all(1) / select(deep, dmin, all(1)), all(0));
+    const Lanes inverse = select(some, all(1) / select(some, d, all(1)), all(0)),
+                inverse_min = select(deep, all(1) / select(deep, dmin, all(1)), all(0));
     Lanes error = all(0);
     for (int g = 0; g < Groups; ++g) {
       const MinFit& f = fits[g];
@@ -207,7 +208,8 @@ struct MinimumBlock {
   void settle(const ScaledBlock& b, const MinFit* fits) {
     error = 0;
     for (int g = 0; g < Groups; ++g) {
-      const float s = d.value > 0 ? round_even(clamped(fits[g].scale / d.value)) : 0, m = dmin.value > 0 ? round_even(clamped(fits[g].minimum / dmin.value)) : 0;
+      const float s = d.value > 0 ? round_even(clamped(fits[g].scale / d.value)) : 0,
+                  m = dmin.value > 0 ? round_even(clamped(fits[g].minimum / dmin.value)) : 0;
       float scales[kLanes], minimums[kLanes], errors[kLanes];
       for (int k = 0; k < 15; ++k) {
         scales[k] = clamped(s + (float)(k % 3 == 0 ? 0 : k % 3 == 1 ? 1 : -1));
@@ -247,7 +249,8 @@ struct MinimumBlock {
 
   static MinimumBlock solve(const ScaledBlock& b, Search search) {
     MinFit fits[Groups];
-    for (int g = 0; g < Groups; ++g) fits[g] = g > 0 && b.alike ? fits[0] : fit_group_minimum<Top, true>(b.x + g * kSize, b.w + g * kSize, kSize);
+    for (int g = 0; g < Groups; ++g)
+      fits[g] = g > 0 && b.alike ? fits[0] : fit_group_minimum<Top, true>(b.x + g * kSize, b.w + g * kSize, kSize);
     MinimumBlock best;
     best.choose(b, fits);
     best.settle(b, fits);
@@ -285,7 +288,8 @@ struct MinimumBlock {
   }
   void codes(const ScaledBlock& b, uint8_t* out) const {
     for (int g = 0; g < Groups; ++g)
-      for (int i = g * kSize; i < (g + 1) * kSize; ++i) out[i] = (uint8_t)min_code<Top>(b.x[i], d.value * (float)scale[g], dmin.value * (float)minimum[g]);
+      for (int i = g * kSize; i < (g + 1) * kSize; ++i)
+        out[i] = (uint8_t)min_code<Top>(b.x[i], d.value * (float)scale[g], dmin.value * (float)minimum[g]);
   }
 };
 

@@ -186,7 +186,8 @@ static inline void search_iq2_xxs(const float* x, int64_t n, const EncodeOptions
   each_scaled_block<iq2_xxs>(x, n, o, out, [&](const ScaledBlock& s, iq2_xxs::Block& b) {
     const SignedBlock sign(s, true);
     using Groups = MagnitudeGroups<Iq2Rule, 8, uint64_t>;
-    const auto r = CodebookBlock<Groups, 15>::solve(s, Groups{s, sign, iq2_xxs_grid().at, Iq2Rule::searcher(Book::iq2_xxs, exact(o))}, 0.125f, o.search);
+    const auto r = CodebookBlock<Groups, 15>::solve(s, Groups{s, sign, iq2_xxs_grid().at, Iq2Rule::searcher(Book::iq2_xxs, exact(o))},
+                                                    0.125f, o.search);
     b.d = r.d.bits;
     for (int j = 0; j < 8; ++j) {
       for (int i = 0; i < 4; ++i) b.qs[8 * j + i] = (uint8_t)r.points[j].at[i];
@@ -198,7 +199,8 @@ static inline void search_iq2_xs(const float* x, int64_t n, const EncodeOptions&
   each_scaled_block<iq2_xs>(x, n, o, out, [&](const ScaledBlock& s, iq2_xs::Block& b) {
     const SignedBlock sign(s, true);
     using Groups = MagnitudeGroups<Iq2Rule, 16, uint64_t>;
-    const auto r = CodebookBlock<Groups, 15>::solve(s, Groups{s, sign, iq2_xs_grid().at, Iq2Rule::searcher(Book::iq2_xs, exact(o))}, 0.125f, o.search);
+    const auto r =
+        CodebookBlock<Groups, 15>::solve(s, Groups{s, sign, iq2_xs_grid().at, Iq2Rule::searcher(Book::iq2_xs, exact(o))}, 0.125f, o.search);
     b.d = r.d.bits;
     for (int i = 0; i < 32; ++i) b.qs[i] = (uint16_t)(r.points[i / 2].at[i % 2] | (sign.signs[i] & 127) << 9);
     for (int g = 0; g < 16; ++g) b.scales[g / 2] |= (uint8_t)(r.l[g] << (4 * (g % 2)));
@@ -208,7 +210,8 @@ static inline void search_iq2_s(const float* x, int64_t n, const EncodeOptions& 
   each_scaled_block<iq2_s>(x, n, o, out, [&](const ScaledBlock& s, iq2_s::Block& b) {
     const SignedBlock sign(s, false);
     using Groups = MagnitudeGroups<Iq2Rule, 16, uint64_t>;
-    const auto r = CodebookBlock<Groups, 15>::solve(s, Groups{s, sign, iq2_s_grid().at, Iq2Rule::searcher(Book::iq2_s, exact(o))}, 0.125f, o.search);
+    const auto r =
+        CodebookBlock<Groups, 15>::solve(s, Groups{s, sign, iq2_s_grid().at, Iq2Rule::searcher(Book::iq2_s, exact(o))}, 0.125f, o.search);
     b.d = r.d.bits;
     for (int i = 0; i < 32; ++i) {
       const int point = r.points[i / 2].at[i % 2];
@@ -223,7 +226,8 @@ static inline void search_iq3_xxs(const float* x, int64_t n, const EncodeOptions
   each_scaled_block<iq3_xxs>(x, n, o, out, [&](const ScaledBlock& s, iq3_xxs::Block& b) {
     const SignedBlock sign(s, true);
     using Groups = MagnitudeGroups<Iq3xxsRule, 8, uint32_t>;
-    const auto r = CodebookBlock<Groups, 15>::solve(s, Groups{s, sign, iq3_xxs_grid().at, Iq3xxsRule::searcher(Book::iq3_xxs, exact(o))}, 0.25f, o.search);
+    const auto r = CodebookBlock<Groups, 15>::solve(s, Groups{s, sign, iq3_xxs_grid().at, Iq3xxsRule::searcher(Book::iq3_xxs, exact(o))},
+                                                    0.25f, o.search);
     b.d = r.d.bits;
     for (int j = 0; j < 8; ++j) {
       for (int i = 0; i < 8; ++i) b.qs[8 * j + i] = (uint8_t)r.points[j].at[i];
@@ -235,7 +239,8 @@ static inline void search_iq3_s(const float* x, int64_t n, const EncodeOptions& 
   each_scaled_block<iq3_s>(x, n, o, out, [&](const ScaledBlock& s, iq3_s::Block& b) {
     const SignedBlock sign(s, false);
     using Groups = MagnitudeGroups<Iq3sRule, 8, uint32_t>;
-    const auto r = CodebookBlock<Groups, 15>::solve(s, Groups{s, sign, iq3_s_grid().at, Iq3sRule::searcher(Book::iq3_s, exact(o))}, 1.0f, o.search);
+    const auto r =
+        CodebookBlock<Groups, 15>::solve(s, Groups{s, sign, iq3_s_grid().at, Iq3sRule::searcher(Book::iq3_s, exact(o))}, 1.0f, o.search);
     b.d = r.d.bits;
     for (int j = 0; j < 8; ++j) {
       for (int i = 0; i < 8; ++i) {

@@ -11,7 +11,8 @@ namespace {
 using namespace detail;
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
-  for (std::size_t at = 0; !from.empty() && (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+  for (std::size_t at = 0; !from.empty() && (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
   return text;
 }
 
@@ -37,7 +38,8 @@ void read(const Node& node, Decoder& decoder) {
   } else if (type == "Replace") {
     const Node pattern = node["pattern"];
     if (!pattern["String"].present()) pattern.unsupported("a decoder that replaces by pattern is not built");
-    chain(decoder, [from = pattern["String"].text(), to = node["content"].text()](std::string text) { return replaced(std::move(text), from, to); });
+    chain(decoder,
+          [from = pattern["String"].text(), to = node["content"].text()](std::string text) { return replaced(std::move(text), from, to); });
   } else if (type == "WordPiece") {
     const std::string prefix = node["prefix"].text("##");
     chain(decoder, [prefix](const std::string& text) { return text.starts_with(prefix) ? text.substr(prefix.size()) : " " + text; });

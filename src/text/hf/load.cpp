@@ -32,7 +32,8 @@ std::unique_ptr<const PieceModel> make_model(Body& b, const Node& model, const h
   const std::string type = hf::model_type(model);
   if (type == "BPE") {
     b.kind = TokenizerKind::bpe;
-    BpeOptions options{.byte_level = steps.byte_level, .ignore_merges = model["ignore_merges"].flag(false), .fuse_unknown = model["fuse_unk"].flag(false)};
+    BpeOptions options{
+        .byte_level = steps.byte_level, .ignore_merges = model["ignore_merges"].flag(false), .fuse_unknown = model["fuse_unk"].flag(false)};
     options.continuing = model["continuing_subword_prefix"].text("");
     options.last = model["end_of_word_suffix"].text("");
     Merges merges = hf::read_merges(model["merges"], b.vocab, options.continuing);
@@ -94,8 +95,10 @@ void more_ends(Vocab& vocab, const Node& eos) {
 std::shared_ptr<const Tokenizer> Tokenizer::from_hf_json(std::string_view tokenizer, std::string_view tokenizer_config,
                                                          std::string_view generation_config, const std::string& source) {
   const auto parse = [&](std::string_view text) { return text.empty() ? hf::json() : hf::parse(text, source); };
-  const hf::json document = hf::parse(tokenizer, source), config_document = parse(tokenizer_config), generation_document = parse(generation_config);
-  const Node root(&document, "", source), config(&config_document, "tokenizer_config", source), generation(&generation_document, "generation_config", source);
+  const hf::json document = hf::parse(tokenizer, source), config_document = parse(tokenizer_config),
+                 generation_document = parse(generation_config);
+  const Node root(&document, "", source), config(&config_document, "tokenizer_config", source),
+      generation(&generation_document, "generation_config", source);
 
   auto body = std::make_unique<Body>();
   Body& b = *body;
@@ -123,7 +126,8 @@ std::shared_ptr<const Tokenizer> Tokenizer::from_hf_json(std::string_view tokeni
 std::shared_ptr<const Tokenizer> Tokenizer::from_hf(const std::filesystem::path& path) {
   const bool folder = io::is_folder(path);
   const std::filesystem::path file = folder ? path / "tokenizer.json" : path, beside = file.parent_path();
-  return from_hf_json(read_text(file, true), read_text(beside / "tokenizer_config.json", false), read_text(beside / "generation_config.json", false), file.string());
+  return from_hf_json(read_text(file, true), read_text(beside / "tokenizer_config.json", false),
+                      read_text(beside / "generation_config.json", false), file.string());
 }
 
 }  // namespace hz::text

@@ -71,7 +71,8 @@ std::shared_ptr<const Regex> read_pattern(const Node& node, const std::string& p
 void read_normalizer(const Node& node, Steps& steps) {
   if (!node.present()) return;
   const std::string type = node["type"].text();
-  constexpr std::array<std::pair<std::string_view, Form>, 4> kForms{{{"NFC", Form::nfc}, {"NFD", Form::nfd}, {"NFKC", Form::nfkc}, {"NFKD", Form::nfkd}}};
+  constexpr std::array<std::pair<std::string_view, Form>, 4> kForms{
+      {{"NFC", Form::nfc}, {"NFD", Form::nfd}, {"NFKC", Form::nfkc}, {"NFKD", Form::nfkd}}};
   for (const auto& [name, form] : kForms)
     if (type == name) return void(steps.chain.push_back({.kind = Kind::form, .form = form}));
   if (type == "Sequence") {

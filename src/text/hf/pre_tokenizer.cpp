@@ -68,13 +68,15 @@ void read_metaspace(const Node& node, Steps& steps) {
     steps.cuts.clear();
     steps.chain.push_back({.kind = Kind::strip, .left = true, .right = true});
     // A word that begins with a mark of its own gets none.
-    steps.chain.push_back({.kind = Kind::replace_match, .to = {}, .pattern = std::make_shared<const Regex>("\\s+(?=" + escaped(mark) + ")")});
+    steps.chain.push_back(
+        {.kind = Kind::replace_match, .to = {}, .pattern = std::make_shared<const Regex>("\\s+(?=" + escaped(mark) + ")")});
     steps.chain.push_back({.kind = Kind::replace_match, .to = mark, .pattern = std::make_shared<const Regex>("\\s+")});
   } else if (!steps.cuts.empty()) {
     node.unsupported("Metaspace behind other cuts is not built");
   }
   if (scheme == "always" || scheme == "first")
-    steps.chain.push_back({.kind = Kind::prepend, .to = mark, .when = scheme == "first" ? When::first : When::always, .unless_there = true});
+    steps.chain.push_back(
+        {.kind = Kind::prepend, .to = mark, .when = scheme == "first" ? When::first : When::always, .unless_there = true});
   else if (scheme != "never")
     node.bad(fmt::format("has the unknown prepend_scheme '{}'", scheme));
   steps.chain.push_back({.kind = Kind::replace, .from = " ", .to = mark});

@@ -70,7 +70,8 @@ void collect_scored(const Node& vocab, bool bytes, Collector& tokens) {
   if (!vocab.present() || !vocab.value().is_array()) vocab.bad("is not a list of tokens and scores");
   std::int64_t id = 0;
   for (const json& item : vocab.value()) {
-    if (!item.is_array() || item.size() != 2 || !item[0].is_string() || !item[1].is_number()) vocab.bad(fmt::format("item {} is not a token and a score", id));
+    if (!item.is_array() || item.size() != 2 || !item[0].is_string() || !item[1].is_number())
+      vocab.bad(fmt::format("item {} is not a token and a score", id));
     const auto text = item[0].get<std::string>();
     const double score = item[1].get<double>();
     if (!std::isfinite(score)) vocab.bad(fmt::format("the score of '{}' is not finite", text));
@@ -134,7 +135,8 @@ Merges read_merges(const Node& rules, const Vocab& vocab, const std::string& con
     const TokenId a = vocab.texts.find(left), b = vocab.texts.find(right);
     const bool inside = !continuing.empty() && right.starts_with(continuing);
     const TokenId result = vocab.texts.find(left + (inside ? right.substr(continuing.size()) : right));
-    if (a < 0 || b < 0 || result < 0) rules.bad(fmt::format("rule {} ('{}' and '{}') is not made of two tokens whose union is a token", rank, left, right));
+    if (a < 0 || b < 0 || result < 0)
+      rules.bad(fmt::format("rule {} ('{}' and '{}') is not made of two tokens whose union is a token", rank, left, right));
     if (vocab.in_text(result)) merges.add(a, b, {rank, result});
     ++rank;
   }
@@ -145,8 +147,9 @@ void read_roles(Vocab& vocab, const Node& model, const Node& config) {
   const auto set = [&](Role role, const std::string& text) {
     if (const auto id = vocab.find(text)) vocab.roles[static_cast<std::size_t>(role)] = *id;
   };
-  constexpr std::pair<const char*, Role> kKeys[] = {{"bos_token", Role::bos}, {"eos_token", Role::eos}, {"unk_token", Role::unk}, {"pad_token", Role::pad},
-                                                    {"sep_token", Role::sep}, {"cls_token", Role::cls}, {"mask_token", Role::mask}};
+  constexpr std::pair<const char*, Role> kKeys[] = {{"bos_token", Role::bos},  {"eos_token", Role::eos}, {"unk_token", Role::unk},
+                                                    {"pad_token", Role::pad},  {"sep_token", Role::sep}, {"cls_token", Role::cls},
+                                                    {"mask_token", Role::mask}};
   for (const auto& [key, role] : kKeys) {
     const Node token = config[key];
     if (!token.present()) continue;

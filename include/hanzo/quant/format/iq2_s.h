@@ -25,8 +25,8 @@ struct iq2_s {
     const uint8_t* q = b.qs + 4 * j;
     const int high = b.qh[j];
     const auto& grid = iq2_s_grid().at;
-    signed_points(grid[q[0] | (high & 3) << 8], grid[q[1] | (high & 12) << 6], grid[q[2] | (high & 48) << 4], grid[q[3] | (high & 192) << 2],
-                  load32(b.signs + 4 * j), out);
+    signed_points(grid[q[0] | (high & 3) << 8], grid[q[1] | (high & 12) << 6], grid[q[2] | (high & 48) << 4],
+                  grid[q[3] | (high & 192) << 2], load32(b.signs + 4 * j), out);
   }
   HZ_FN GroupScales scales(const Block& b, int j) {
     return {.dw = half_value(b.d) * 0.125f, .s0 = 2 * (b.scales[j] & 15) + 1, .s1 = 2 * (b.scales[j] >> 4) + 1};
