@@ -87,7 +87,7 @@ def with_cmake(folder, libdir, prefix):
 def examples(folder, libdir, static):
     """Every example builds with the compiler and pkg-config alone; the one that needs no model runs."""
     env = {"PKG_CONFIG_PATH": str(libdir / "pkgconfig")}
-    flags = call("pkg-config", "--cflags", "--libs", *(["--static"] if static else []), "hanzo", **env).split()
+    flags = call("pkg-config", "--cflags", "--libs", *(["--static"] if static else []), "hanzo", "fmt", **env).split()
     out = folder / "examples"
     out.mkdir()
     for source in sorted((args.root / "examples").glob("*.cpp")):

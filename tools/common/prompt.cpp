@@ -2,6 +2,7 @@
 #include "tools/common/prompt.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -50,9 +51,8 @@ bool stdin_is_piped() {
 }  // namespace
 
 std::string read_text_file(const std::string& name, const Console& console) {
-  int fd = -1;
-  while ((fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC)) < 0 && errno == EINTR)  // a FIFO that nobody writes to
-    if (console.stop_token().stop_requested()) throw Error(ErrorKind::cancelled, "stopped while opening " + name);
+  // Not blocking: the signal that asks to stop may reach another thread than the one that waits for a FIFO's writer.
+  const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0)
     throw Error(ErrorKind::bad_file, "cannot open the file: " + std::string(std::strerror(errno)), name,
                 errno == ENOENT ? "check the path" : "check its permissions");
@@ -60,6 +60,10 @@ std::string read_text_file(const std::string& name, const Console& console) {
   struct stat st {};
   if (::fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
     throw Error(ErrorKind::bad_file, "this is a folder, not a file", name, "name the file itself");
+  pollfd wait{.fd = fd, .events = POLLIN, .revents = 0};
+  while (S_ISFIFO(st.st_mode) && ::poll(&wait, 1, 50) <= 0)
+    if (console.stop_token().stop_requested()) throw Error(ErrorKind::cancelled, "stopped while opening " + name);
+  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
   return read_fd(fd, name, console);
 }
 
