@@ -134,7 +134,7 @@ T pattern_value(const std::map<std::string, T>& patterns, const std::string& mod
 template <class T>
 void check_patterns(const std::map<std::string, T>& patterns, const char* what, const std::vector<std::string>& modules) {
   for (const auto& [pattern, value] : patterns)
-    if (std::none_of(modules.begin(), modules.end(), [&](const std::string& m) { return model::pattern_selects(pattern, m); }))
+    if (std::none_of(modules.begin(), modules.end(), [&, &p = pattern](const std::string& m) { return model::pattern_selects(p, m); }))
       throw Error(ErrorKind::usage, std::string("the ") + what + " pattern '" + pattern + "' selects none of the adapter's layers", "",
                   "names such as attn_q, q_proj, blk.0.ffn_down, or re:REGEX");
 }

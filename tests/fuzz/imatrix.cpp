@@ -19,7 +19,7 @@ void use(const std::filesystem::path& path, const std::filesystem::path& again) 
     require(static_cast<std::int64_t>(e.sums.size()) == e.experts * e.cols && static_cast<std::int64_t>(e.counts.size()) == e.experts);
     for (const float v : e.sums) require(std::isfinite(v) && v >= 0);
     for (const float v : m.means(name, e.experts, e.cols)) require(v >= 0);
-    guarded([&] { static_cast<void>(m.means(name, e.experts + 1, e.cols)); });
+    guarded([&, &n = name, &of = e] { static_cast<void>(m.means(n, of.experts + 1, of.cols)); });
   }
   guarded([&] {  // the writer refuses names that the GGUF form cannot hold
     m.write(again);

@@ -137,7 +137,8 @@ TEST_CASE("a plan of a full run counts every parameter, its moments and its mast
   const Bench bench(WType::f16);
   const TrainPlan p = plan_sft(bench.options("none"));
   std::int64_t weights = 0;
-  for (const io::GgufTensor& t : Model::load(bench.path("m.gguf")).file().tensors()) weights += t.shape.numel();
+  const Model model = Model::load(bench.path("m.gguf"));
+  for (const io::GgufTensor& t : model.file().tensors()) weights += t.shape.numel();
   CHECK(p.parameters == weights);
   CHECK(p.steps == 6);
   CHECK(p.disk > 6u * static_cast<std::uint64_t>(weights) * 4);  // two checkpoints of master and two moments

@@ -166,7 +166,7 @@ Matrix affine(const TensorSet& set, const StoredForm& form, const std::string& n
   for (std::size_t i = 0; i < scales->size(); ++i) exact_half((*scales)[i], name), exact_half((*biases)[i], name);
   m.type = form.bits <= 4 ? WType::q4_1 : WType::q5_1;
   const std::span<const std::byte> bytes = set.bytes(name);
-  m.row = [=, cols = m.cols, type = m.type](std::int64_t r, std::vector<std::byte>& out) {
+  m.row = [=, words = words, cols = m.cols, type = m.type](std::int64_t r, std::vector<std::byte>& out) {
     const std::byte* row = bytes.data() + static_cast<std::size_t>(r * words) * 4;
     out.resize(quant::row_bytes(type, cols));
     for (std::int64_t at = 0; at < cols; at += 32) {
