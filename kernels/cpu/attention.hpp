@@ -62,10 +62,10 @@ struct Visible {
   }
 };
 
-// R queries and one page; `ahead` asks for what is read next; each(r, m, l, o) takes the result of query r, where it sees any of the page.
+// R queries and one page; each(r, m, l, o) takes the result of query r, where it sees any of the page.
 template <class Cache, int R, class F>
 HZ_FN void attend_page(const AttendArgs& a, int64_t page, const AttendQuery* q, const typename Cache::Query* query,
-                       const typename Cache::Page& view, bool ahead, F&& each) {
+                       const typename Cache::Page& view, F&& each) {
   const int64_t base = page * kPage;
   Visible sees[R];
   int most = 0, common_begin = 0, common_end = kPage;
@@ -81,19 +81,18 @@ HZ_FN void attend_page(const AttendArgs& a, int64_t page, const AttendQuery* q, 
   float* oc[R];
   float m[R], l[R];
   const std::byte* v = a.pages[page] + a.v_offset;
-  Cache::template scores<R>(a, a.pages[page] + a.k_offset, query, s, Ahead{ahead ? v : nullptr});
+  Cache::template scores<R>(a, a.pages[page] + a.k_offset, query, s);
   bool shared = R > 1 && common_begin < common_end;
   for (int r = 0; r < R; ++r) {
     oc[r] = page_out[r];
     shared = shared && sees[r].begin == common_begin;
     if (sees[r].begin < sees[r].end) soften(a, q[r], base, sees[r].begin, sees[r].end, s[r], &m[r], &l[r]);
   }
-  const Ahead next{ahead && (page + 1) * kPage < q[0].last ? a.pages[page + 1] + a.k_offset : nullptr}, none{nullptr};
-  if (shared) Cache::template values<R>(a, view, v, s, common_begin, common_end, oc, false, next);
+  if (shared) Cache::template values<R>(a, view, v, s, common_begin, common_end, oc, false);
   for (int r = 0; r < R; ++r) {
     if (sees[r].begin >= sees[r].end) continue;
-    if (!shared) Cache::template values<1>(a, view, v, s + r, sees[r].begin, sees[r].end, oc + r, false, r == 0 ? next : none);
-    else if (sees[r].end > common_end) Cache::template values<1>(a, view, v, s + r, common_end, sees[r].end, oc + r, true, none);
+    if (!shared) Cache::template values<1>(a, view, v, s + r, sees[r].begin, sees[r].end, oc + r, false);
+    else if (sees[r].end > common_end) Cache::template values<1>(a, view, v, s + r, common_end, sees[r].end, oc + r, true);
     each(r, m[r], l[r], oc[r]);
   }
 }
@@ -122,7 +121,7 @@ HZ_FN void attend_range(const AttendArgs& a, const AttendQuery* q, int count, in
     int i = 0;
     const auto group = [&]<int R>() {
       for (; i + R <= count; i += R)
-        attend_page<Cache, R>(a, page, q + i, query + i, view, i == 0,
+        attend_page<Cache, R>(a, page, q + i, query + i, view,
                               [&](int r, float m, float l, const float* o) { each(page, i + r, m, l, o); });
     };
     group.template operator()<kGroup>();

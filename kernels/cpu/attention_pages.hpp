@@ -16,16 +16,6 @@ constexpr int kSumVecs = 4;    // vectors of sums a query has in registers at a 
 
 HZ_FN int64_t stride16(int64_t n) { return (n + 15) / 16 * 16; }
 
-// Bytes that are read soon, asked for a few lines at a time; nothing when `at` is null.
-struct Ahead {
-  const std::byte* at;
-  HZ_FN void step(Ahead& a, int64_t bytes) {
-    if (a.at == nullptr) return;
-    for (int64_t i = 0; i < bytes; i += 64) prefetch(a.at + i);
-    a.at += bytes;
-  }
-};
-
 // The query as int8 groups of 32, made once per query.
 struct QuantizedQuery {
   int8_t codes[kMaxDim];
@@ -36,7 +26,6 @@ struct QuantizedQuery {
 // Cache kinds: Query is what scores() reads of a query; Page what values() reads beside the bytes, made once a page.
 // scores: raw dots of R queries with the 64 keys of a page, one chain a key, dimensions ascending.
 // values: V rows [begin, end) weighted by p, positions ascending; added to what o holds where `carry`.
-// scores asks for V ahead, values for K of the next page: a cache far longer than the caches of the core streams.
 // A vector of the page serves all R queries before the next one is loaded: R broadcasts and one vector beside the sums.
 template <class Element>
 struct FloatCache {
@@ -49,7 +38,7 @@ struct FloatCache {
   };
 
   template <int R>
-  HZ_FN void scores(const AttendArgs& a, const std::byte* page_k, const Query* q, float (*s)[kPage], Ahead ahead) {
+  HZ_FN void scores(const AttendArgs& a, const std::byte* page_k, const Query* q, float (*s)[kPage]) {
     const auto* k = (const typename Element::T*)page_k;
     constexpr int B = kKeyVecs < kSumVecs ? kKeyVecs : kSumVecs;
     for (int v0 = 0; v0 < kKeyVecs; v0 += B) {
@@ -57,7 +46,6 @@ struct FloatCache {
       for (int r = 0; r < R; ++r)
         for (int j = 0; j < B; ++j) acc[r][j] = set1(0.0f);
       for (int d = 0; d < a.head_dim; ++d) {
-        if (v0 == 0) Ahead::step(ahead, kPage * (int64_t)sizeof(typename Element::T));
         V x[R];
         for (int r = 0; r < R; ++r) x[r] = set1(q[r].q[d]);
         for (int j = 0; j < B; ++j) {
@@ -72,12 +60,11 @@ struct FloatCache {
 
   template <int R, int B>
   HZ_FN void value_block(const typename Element::T* v, int64_t stride, const float (*p)[kPage], int begin, int end, float* const* o,
-                         bool carry, Ahead& ahead) {
+                         bool carry) {
     V acc[R][B];
     for (int r = 0; r < R; ++r)
       for (int j = 0; j < B; ++j) acc[r][j] = carry ? load(o[r] + j * kLanes) : set1(0.0f);
     for (int i = begin; i < end; ++i) {
-      Ahead::step(ahead, stride * (int64_t)sizeof(typename Element::T));
       V w[R];
       for (int r = 0; r < R; ++r) w[r] = set1(p[r][i]);
       for (int j = 0; j < B; ++j) {
@@ -91,20 +78,19 @@ struct FloatCache {
 
   template <int R>
   HZ_FN void values(const AttendArgs& a, const Page&, const std::byte* page_v, const float (*p)[kPage], int begin, int end, float* const* o,
-                    bool carry, Ahead ahead) {
+                    bool carry) {
     const int64_t stride = stride16(a.value_dim);
     const auto* v = (const typename Element::T*)page_v;
     float* out[R];
     for (int64_t d = 0; d < stride;) {
       for (int r = 0; r < R; ++r) out[r] = o[r] + d;
       if (d + kSumVecs * kLanes <= stride) {
-        value_block<R, kSumVecs>(v + d, stride, p, begin, end, out, carry, ahead);
+        value_block<R, kSumVecs>(v + d, stride, p, begin, end, out, carry);
         d += kSumVecs * kLanes;
       } else {
-        value_block<R, 1>(v + d, stride, p, begin, end, out, carry, ahead);
+        value_block<R, 1>(v + d, stride, p, begin, end, out, carry);
         d += kLanes;
       }
-      ahead.at = nullptr;  // the first pass has asked for all
     }
   }
 };
@@ -151,14 +137,13 @@ struct Q8Cache {
   }
 
   template <int R>
-  HZ_FN void scores(const AttendArgs& a, const std::byte* page_k, const Query* q, float (*s)[kPage], Ahead ahead) {
+  HZ_FN void scores(const AttendArgs& a, const std::byte* page_k, const Query* q, float (*s)[kPage]) {
     const auto* codes = (const uint8_t*)page_k;
     const auto* scales = (const uint16_t*)(codes + (size_t)a.head_dim * kPage);
     for (int v = 0; v < kKeyVecs; ++v) {
       V acc[R];
       for (int r = 0; r < R; ++r) acc[r] = set1(0.0f);
       for (int b = 0; b < a.head_dim / 32; ++b) {
-        Ahead::step(ahead, 32 * kLanes);
         Dot<255> dot[R];
         int32_t start[R];
         for (int r = 0; r < R; ++r) dot[r] = Dot<255>::start(start[r] = -128 * (q[r].q.sums[2 * b] + q[r].q.sums[2 * b + 1]));
@@ -172,7 +157,7 @@ struct Q8Cache {
 
   template <int R>
   HZ_FN void values(const AttendArgs& a, const Page& page, const std::byte* page_v, const float (*p)[kPage], int begin, int end,
-                    float* const* o, bool carry, Ahead ahead) {
+                    float* const* o, bool carry) {
     const int64_t stride = stride16(a.value_dim);
     const auto* codes = (const int8_t*)page_v;
     constexpr int B = 32 / kLanes < kSumVecs ? 32 / kLanes : kSumVecs;  // divides a block of 32
@@ -185,7 +170,6 @@ struct Q8Cache {
         for (int r = 0; r < R; ++r)
           for (int j = 0; j < B; ++j) acc[r][j] = carry ? load(o[r] + d + j * kLanes) : set1(0.0f);
         for (int i = begin; i < end; ++i) {
-          if (d == 32 * b && i % 2 == 0) Ahead::step(ahead, 64);
           V x[R];
           for (int r = 0; r < R; ++r) x[r] = set1(w[r][i]);
           for (int j = 0; j < B; ++j) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -103,7 +104,7 @@ class AttentionWork {
   // Few items with many pages, a long context decoded: pages become work of their own.
   bool worth_parts(int threads) const {
     return threads > 1 && items() < 4 * threads && group_ * tile_ <= kTileQueries &&
-           std::ranges::any_of(items_, [&](const Item& i) { return pages(i) >= 2 * kPartPages; });
+           std::ranges::any_of(items_, [&](const Item& i) { return range(queries(i)).second >= 2 * kPartPages; });
   }
   void run_parts(int threads, FunctionRef<void(std::int64_t)> done) const;
 
@@ -115,16 +116,15 @@ class AttentionWork {
     std::vector<float> rows;
     std::atomic<std::int64_t> left{0};
   };
-  // Pages that any query of the item sees: [first, first + count).
-  std::pair<std::int64_t, std::int64_t> range(const Item& i) const {
+  // Pages that any of the queries sees: the first, and how many.
+  static std::pair<std::int64_t, std::int64_t> range(std::span<const AttendQuery> queries) {
     std::int64_t first = INT64_MAX, last = 0;
-    for (const AttendQuery& q : queries(i)) {
+    for (const AttendQuery& q : queries) {
       first = std::min(first, q.first);
       last = std::max(last, q.last);
     }
     return {first / kKvPage, (last + kKvPage - 1) / kKvPage - first / kKvPage};
   }
-  std::int64_t pages(const Item& i) const { return range(i).second; }
 
   const CpuKernels& kernels_;
   const AttentionArgs& args_;
@@ -142,7 +142,7 @@ void AttentionWork::run_parts(int threads, FunctionRef<void(std::int64_t)> done)
   for (std::size_t n = 0; n < items_.size(); ++n) {
     Split& s = splits[n];
     s.queries = queries(items_[n]);
-    std::tie(s.first, s.pages) = range(items_[n]);
+    std::tie(s.first, s.pages) = range(s.queries);
     s.width = kPartHead + static_cast<std::int64_t>(stride16(args_.kv.layout.value_dim));
     s.rows.resize(static_cast<std::size_t>(s.pages * s.width) * s.queries.size());
     for (std::int64_t p = 0; p < s.pages; p += kPartPages) parts.emplace_back(n, p);
