@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Full fine-tuning from a file to a model file, on a tiny chat model.
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "hanzo/io/sha256.hpp"
 #include "hanzo/train/plan.hpp"
 #include "tests/catch.hpp"
-#include "tests/model/tiny_chat.hpp"
-#include "tests/temp_dir.hpp"
-#include "tests/train/text_side.hpp"
+#include "tests/train/chat_bench.hpp"
 
 using namespace hz;
 using namespace hz::test;
@@ -18,36 +14,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string bytes_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-struct Bench {
-  TempDir dir;
-  explicit Bench(WType type) {
-    write_tiny_chat(path("m.gguf"), 1, hz::test::kChatMl, {.type = type, .tied = true});
-    std::string rows;
-    for (int i = 0; i < 12; ++i) {
-      const std::string n = std::to_string(i % 4);
-      const nlohmann::json user{{"role", "user"}, {"content", "hello " + n}}, answer{{"role", "assistant"}, {"content", "world " + n}};
-      rows += nlohmann::json{{"messages", {user, answer}}}.dump() + "\n";
-    }
-    put_text(path("d.jsonl"), rows);
-  }
-  fs::path path(const std::string& name) const { return dir.path() / name; }
+struct Bench : ChatBench {
+  using ChatBench::ChatBench;
   SftOptions options(const std::string& out) const {
-    SftOptions o;
-    o.model = path("m.gguf");
-    o.data = path("d.jsonl");
-    o.out = path(out);
+    SftOptions o = run_options(out);
     o.full = true;
     o.train.lr = 2e-3;
-    o.train.epochs = 3;
-    o.train.micro_batch = 2;
-    o.train.accumulate = 3;
-    o.train.seed = 5;
-    o.rows.max_tokens = 64;
     return o;
   }
   std::string model(const std::string& out) const { return bytes_of(path(out) / "model.gguf"); }

@@ -4,15 +4,12 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "hanzo/io/sha256.hpp"
 #include "hanzo/train/plan.hpp"
 #include "tests/catch.hpp"
-#include "tests/model/tiny_chat.hpp"
-#include "tests/temp_dir.hpp"
-#include "tests/train/text_side.hpp"
+#include "tests/train/chat_bench.hpp"
 
 using namespace hz;
 using namespace hz::test;
@@ -21,40 +18,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string bytes_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-std::string talk(const std::string& question, const std::string& answer) {
-  return nlohmann::json{{"messages", {{{"role", "user"}, {"content", question}}, {{"role", "assistant"}, {"content", answer}}}}}.dump() +
-         "\n";
-}
-
-struct Bench {
-  TempDir dir;
-  explicit Bench(WType type = WType::q4_0) {
-    write_tiny_chat(path("m.gguf"), 1, hz::test::kChatMl, {.type = type, .tied = true});
-    std::string rows;
-    for (int i = 0; i < 12; ++i) rows += talk("hello " + std::to_string(i % 4), "world " + std::to_string(i % 4));
-    put_text(path("d.jsonl"), rows);
-  }
-  fs::path path(const std::string& name) const { return dir.path() / name; }
+struct Bench : ChatBench {
+  explicit Bench(WType type = WType::q4_0) : ChatBench(type) {}
   SftOptions options(const std::string& out) const {
-    SftOptions o;
-    o.model = path("m.gguf");
-    o.data = path("d.jsonl");
-    o.out = path(out);
+    SftOptions o = run_options(out);
     o.adapter.rank = 4;
     o.adapter.alpha = 8;
     o.adapter.dropout = 0.1f;
     o.train.lr = 1e-2;
-    o.train.epochs = 3;
-    o.train.accumulate = 3;
-    o.train.micro_batch = 2;
-    o.train.seed = 5;
     o.train.checkpoint_every = 1;
-    o.rows.max_tokens = 64;
     o.load.threads = 1;
     return o;
   }
