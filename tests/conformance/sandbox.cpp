@@ -14,6 +14,7 @@
 #include <exception>
 
 #include "hanzo/core/error.hpp"
+#include "tests/sanitized.hpp"
 
 namespace hz::conformance {
 namespace {
@@ -92,17 +93,7 @@ std::string take_part(std::string& answer) {
 }  // namespace
 
 bool memory_limits_apply() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return false;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-  return false;
-#else
-  return true;
-#endif
-#else
-  return true;
-#endif
+  return !test::kSanitized;
 }
 
 std::string Outcome::text() const {

@@ -7,6 +7,7 @@
 #include "hanzo/core/error.hpp"
 #include "hanzo/text/chat_template.hpp"
 #include "tests/catch.hpp"
+#include "tests/sanitized.hpp"
 
 using hz::Error;
 using hz::ErrorKind;
@@ -22,11 +23,7 @@ std::string times(const std::string& text, int n) {
 }
 
 // A failing template costs less than 0.1 s of processor time on a current machine; sanitizers are slower.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr double kMaxSeconds = 4;
-#else
-constexpr double kMaxSeconds = 0.4;
-#endif
+constexpr double kMaxSeconds = hz::test::kSanitized ? 8 : 0.4;
 
 double processor_seconds() {
   std::timespec t{};

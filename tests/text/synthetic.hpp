@@ -12,6 +12,7 @@
 
 #include "hanzo/io/metadata.hpp"
 #include "hanzo/text/tokenizer.hpp"
+#include "tests/sanitized.hpp"
 
 namespace hz::test {
 
@@ -48,18 +49,6 @@ void set_bool(io::Metadata& m, const std::string& key, bool value);
 // <tool> 3 (user-defined), then the bytes from 4.
 VocabBuilder small_bpe();
 std::shared_ptr<const text::Tokenizer> small_bpe_tokenizer(const std::string& pre = "smollm");
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
-#else
-inline constexpr bool kSanitized = false;
-#endif
 
 // Seconds of this thread's own work that f takes, whatever else the machine does; a tenth of them under a
 // sanitizer, which slows everything down.

@@ -174,8 +174,8 @@ template <class G, int Limit>
 struct CodebookBlock {
   static constexpr int kGroups = G::kGroups;
   HalfScale d{};  // value: times unit
-  int l[kGroups];
-  Points points[kGroups];
+  int l[kGroups]{};
+  Points points[kGroups]{};  // zeros where no cost is finite: weights beyond what float32 can square
   float error = 0;
 
   struct Fit {
@@ -195,7 +195,7 @@ struct CodebookBlock {
     Fit f{guess, 0, 0};
     if (guess == 0) return f;
     if (search == Search::normal) groups.decide(g, guess);
-    Points p;
+    Points p{};
     float least = 3e38f;
     const int steps = search == Search::thorough ? 15 : 5;
     const float width = search == Search::thorough ? 0.04f : 0.085f;

@@ -120,7 +120,7 @@ HZ_LANES Lanes min_errors_at(const float* x, const float* w, int n, const Lanes&
 template <int Top>
 HZ_FN int min_code(float x, float scale, float minimum) {
   const float inverse = scale != 0 ? 1.0f / scale : 0.0f, v = x * inverse + minimum * inverse;
-  return (int)round_even(v < 0 ? 0 : v > Top ? Top : v);
+  return (int)round_even(!(v > 0) ? 0 : v > Top ? Top : v);  // a subnormal scale has no inverse: NaN counts as 0
 }
 template <int Top>
 static inline MinSums min_sums_of(const float* x, const float* w, int n, float scale, float minimum) {

@@ -14,7 +14,7 @@ struct EvenCodes {
   static constexpr float kLow = Low, kHigh = High, kStep = 1;
   static constexpr int kCodes = High - Low + 1;
   HZ_LANES Lanes nearest(const Lanes& v) { return round_even(clamp(v, kLow, kHigh)); }
-  HZ_FN int code(float v) { return (int)round_even(v < kLow ? kLow : v > kHigh ? kHigh : v) - Low; }
+  HZ_FN int code(float v) { return (int)round_even(!(v > kLow) ? kLow : v > kHigh ? kHigh : v) - Low; }  // NaN: Low
   HZ_FN float value(int code) { return (float)(code + Low); }
 };
 
