@@ -6,23 +6,6 @@ namespace hz::cpu {
 inline namespace HZ_UNIT {
 
 template <class W>
-struct Traits {
-  static constexpr int kVariant = W::kStep == 16                           ? kStep16
-                                  : W::kMin == quant::Min::per_half        ? kSubMin
-                                  : W::kSub                                ? kSubScaled
-                                  : W::kMin == quant::Min::per_group       ? kMinGroup
-                                                                           : kPlain;
-  static constexpr int kTop = W::kHigh - W::kLow;  // largest panel code
-  static_assert(kTop <= 255);
-  static constexpr int kGroups = W::kElems / W::kStep;
-};
-
-template <class W>
-HZ_FN const typename W::Block* block_at(const std::byte* rows, size_t stride, int64_t r, int64_t k) {
-  return (const typename W::Block*)(rows + (size_t)r * stride) + k / W::kElems;
-}
-
-template <class W>
 HZ_FN void put_scales(IntPanel& p, int64_t b, int r, const quant::GroupScales& g) {
   p.dw[b * 16 + r] = g.dw;
   if constexpr (W::kMin != quant::Min::none) p.mw[b * 16 + r] = g.mw;
@@ -95,113 +78,6 @@ static void decode_row(const std::byte* row, int64_t k0, int64_t k1, float* out)
   }
 }
 
-// A row's weights decoded ahead of the products: what was stored is in the cache by the time it is read in wider pieces.
-template <class W>
-struct RowSpan {
-  static constexpr int kWeights = W::kElems > 256 ? W::kElems : 256, kMost = kWeights / W::kStep;
-  static constexpr int kPadded = kMost < 16 ? 16 : kMost;  // whole vectors of groups
-  static_assert(kWeights % W::kElems == 0 && kWeights % 128 == 0 && kMost % 4 == 0);
-  alignas(64) int8_t codes[kWeights];
-  alignas(64) float dw[kPadded], mw[kPadded];
-  alignas(64) int32_t s0[kPadded], s1[kPadded], m0[kPadded], m1[kPadded];
-  int groups;
-
-  HZ_FN void read(RowSpan& s, const typename W::Block* block, int64_t weights) {
-    s.groups = (int)(weights / W::kStep);
-    for (int g = 0; g < s.groups; ++block)
-      for (int j = 0; j < Traits<W>::kGroups; ++j, ++g) {
-        W::codes(*block, j, s.codes + g * W::kStep);
-        const quant::GroupScales scales = W::scales(*block, j);
-        s.dw[g] = scales.dw;
-        if constexpr (W::kMin != quant::Min::none) s.mw[g] = scales.mw;
-        if constexpr (W::kSub) {
-          s.s0[g] = scales.s0;
-          s.s1[g] = scales.s1;
-        }
-        if constexpr (W::kMin == quant::Min::per_half) {
-          s.m0[g] = scales.m0;
-          s.m1[g] = scales.m1;
-        }
-      }
-    if (weights % 128 != 0) memset(s.codes + weights, 0, (size_t)(128 - weights % 128));
-  }
-};
-
-// One token's part of a span; a copy where the row of activations ends before it does.
-template <class W>
-struct ActSpan {
-  const int8_t* codes;
-  const float* scales;   // one for each group of 32
-  const int32_t* sums;
-  alignas(64) int8_t codes_copy[RowSpan<W>::kWeights];
-  alignas(64) float scales_copy[RowSpan<W>::kPadded];
-
-  HZ_FN void read(ActSpan& s, const ActRow& x, int64_t k, int64_t weights) {
-    s.codes = x.codes + k;
-    s.scales = x.scales + k / 32;
-    s.sums = x.sums + k / 16;
-    if (weights == RowSpan<W>::kWeights && RowSpan<W>::kMost % kLanes == 0) return;
-    if (weights < RowSpan<W>::kWeights) {
-      memset(s.codes_copy, 0, sizeof s.codes_copy);
-      memcpy(s.codes_copy, s.codes, (size_t)weights);
-      s.codes = s.codes_copy;
-    }
-    memset(s.scales_copy, 0, sizeof s.scales_copy);
-    memcpy(s.scales_copy, s.scales, (size_t)(weights / 32) * 4);
-    s.scales = s.scales_copy;
-  }
-};
-
-// Groups of a span times one token, ascending, by the rule of the contract.
-template <class W>
-HZ_FN float span_product(const RowSpan<W>& w, const ActSpan<W>& x, float y) {
-  using S = RowSpan<W>;
-  alignas(64) int32_t first[S::kPadded], second[S::kPadded];
-  alignas(64) float whole[S::kPadded], scale[S::kPadded];
-  for (int i = 0; i < S::kWeights; i += 128)
-    if (i < w.groups * W::kStep) dot32x4(w.codes + i, x.codes + i, first + i / 32, second + i / 32);
-  if constexpr (W::kStep == 16) {
-    for (int g = 0; g < w.groups; ++g) {
-      whole[g] = (float)(g % 2 == 0 ? first : second)[g / 2];
-      scale[g] = w.dw[g] * x.scales[g / 2];
-    }
-  } else {
-    for (int g = 0; g < S::kMost; g += kLanes) {
-      const VI a = load_i(first + g), b = load_i(second + g);
-      store(whole + g, to_float(W::kSub ? add_i(mul_i(a, load_i(w.s0 + g)), mul_i(b, load_i(w.s1 + g))) : add_i(a, b)));
-      store(scale + g, mul(load(w.dw + g), load(x.scales + g)));
-    }
-  }
-  for (int g = 0; g < w.groups; ++g) {
-    y = __builtin_fmaf(whole[g], scale[g], y);
-    if constexpr (W::kMin == quant::Min::none) continue;
-    const float dx = x.scales[g];
-    const int32_t s0 = x.sums[2 * g], s1 = x.sums[2 * g + 1];
-    if constexpr (W::kMin == quant::Min::per_group) y = __builtin_fmaf(w.mw[g], (float)(s0 + s1) * dx, y);
-    if constexpr (W::kMin == quant::Min::per_half) y = __builtin_fmaf((float)(w.m0[g] * s0 + w.m1[g] * s1), w.mw[g] * dx, y);
-  }
-  return y;
-}
-
-template <class W>
-static void matvec_rows(const std::byte* rows, size_t stride, int64_t count, int64_t k, const ActRow* x, int tokens, float* const* y) {
-  constexpr int64_t span = RowSpan<W>::kWeights;
-  RowSpan<W> w;
-  memset(&w, 0, sizeof w);
-  ActSpan<W> act;
-  for (int64_t r = 0; r < count; ++r) {
-    for (int t = 0; t < tokens; ++t) y[t][r] = 0.0f;
-    for (int64_t at = 0; at < k; at += span) {
-      const int64_t weights = k - at < span ? k - at : span;
-      RowSpan<W>::read(w, block_at<W>(rows, stride, r, at), weights);
-      for (int t = 0; t < tokens; ++t) {
-        ActSpan<W>::read(act, x[t], at, weights);
-        y[t][r] = span_product<W>(w, act, y[t][r]);
-      }
-    }
-  }
-}
-
 template <class W>
 static void tile(const IntPanel& p, const ActRow* x, int64_t first_block, int tokens, float* const* y, bool carry) {
   int_tile_kind<Traits<W>::kTop, Traits<W>::kVariant>(p, x, first_block, tokens, y, carry);
@@ -212,12 +88,10 @@ constexpr FormatKernels make_format() {
   FormatKernels f{};
   f.floating = W::kFloating;
   f.block = W::kElems;
-  // Measured: minimums and codebooks are slower row by row than sixteen rows at a time.
-  if constexpr (requires { W::kBits; }) f.rows_direct = kLanes == 1 || W::kMin == quant::Min::none;
-  else f.rows_direct = kLanes == 1;
   f.expand_float = &expand_float<W>;
   f.decode_row = &decode_row<W>;
   if constexpr (!W::kFloating) {
+    f.rows_direct = kLanes == 1 || W::kMin == quant::Min::none;  // measured: minimums are slower row by row than sixteen rows at a time
     f.step = W::kStep;
     f.low = W::kLow;
     f.expand = &expand<W>;

@@ -72,6 +72,17 @@ HZ_FN void store_i8(int8_t* p, V v) {
   const __m128i w = _mm_packs_epi32(_mm256_castsi256_si128(i), _mm256_extracti128_si256(i, 1));
   _mm_storel_epi64((__m128i*)p, _mm_packs_epi16(w, w));
 }
+HZ_FN void dot32_rows(const int8_t* w, size_t stride, const int8_t* x, VI& first, VI& second) {
+  const Halves h = dot32_eight(w, stride, load_bytes(x));
+  first = h.first;
+  second = h.second;
+}
+template <bool kShifted>
+HZ_FN void dot32_points_rows(const int8_t* points, size_t stride, const uint32_t* signs, size_t words, const int8_t* x, VI& first, VI& second) {
+  const Halves h = dot32_eight_points<kShifted>(points, stride, signs, words, load_bytes(x));
+  first = h.first;
+  second = h.second;
+}
 HZ_FN int32_t sum_i(VI a) {
   __m128i h = _mm_add_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
   h = _mm_add_epi32(h, _mm_shuffle_epi32(h, 0x4e));

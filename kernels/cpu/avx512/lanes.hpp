@@ -64,6 +64,19 @@ template <int N> HZ_FN VI shl_i(VI a) { return _mm512_slli_epi32(a, N); }
 HZ_FN VI load_u8(const uint8_t* p) { return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i*)p)); }
 HZ_FN VI load_i8(const int8_t* p) { return _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i*)p)); }
 HZ_FN void store_i8(int8_t* p, V v) { _mm_storeu_si128((__m128i*)p, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v))); }
+HZ_FN void join(const Halves& a, const Halves& b, VI& first, VI& second) {
+  first = _mm512_inserti64x4(_mm512_castsi256_si512(a.first), b.first, 1);
+  second = _mm512_inserti64x4(_mm512_castsi256_si512(a.second), b.second, 1);
+}
+HZ_FN void dot32_rows(const int8_t* w, size_t stride, const int8_t* x, VI& first, VI& second) {
+  join(dot32_eight(w, stride, load_bytes(x)), dot32_eight(w + 8 * stride, stride, load_bytes(x)), first, second);
+}
+template <bool kShifted>
+HZ_FN void dot32_points_rows(const int8_t* points, size_t stride, const uint32_t* signs, size_t words, const int8_t* x, VI& first, VI& second) {
+  const __m256i xv = load_bytes(x);
+  join(dot32_eight_points<kShifted>(points, stride, signs, words, xv),
+       dot32_eight_points<kShifted>(points + 8 * stride, stride, signs + 8 * words, words, xv), first, second);
+}
 HZ_FN int32_t sum_i(VI a) { return _mm512_reduce_add_epi32(a); }
 
 HZ_FN float tree_add(const V* v) {

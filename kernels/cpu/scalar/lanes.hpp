@@ -77,14 +77,23 @@ HZ_FN VI load_u8(const uint8_t* p) { return *p; }
 HZ_FN VI load_i8(const int8_t* p) { return *p; }
 // round-to-nearest-even of kLanes values in [-127, 127].
 HZ_FN void store_i8(int8_t* p, V v) { *p = (int8_t)__builtin_nearbyintf(v); }
-HZ_FN void dot32x4(const int8_t* w, const int8_t* x, int32_t* first, int32_t* second) {
-  for (int i = 0; i < 4; ++i) {
-    first[i] = second[i] = 0;
-    for (int k = 32 * i; k < 32 * i + 16; ++k) {
-      first[i] += w[k] * x[k];
-      second[i] += w[k + 16] * x[k + 16];
-    }
+// Sums of the first and second sixteen of 32 products in each of kLanes rows, w [kLanes][stride]; then for points of a codebook
+// (quant/format/portable.h) with their signs, one word a row, `words` apart.
+HZ_FN void dot32_rows(const int8_t* w, size_t, const int8_t* x, VI& first, VI& second) {
+  first = second = 0;
+  for (int k = 0; k < 16; ++k) {
+    first += w[k] * x[k];
+    second += w[k + 16] * x[k + 16];
   }
+}
+template <bool kShifted>
+HZ_FN void dot32_points_rows(const int8_t* points, size_t stride, const uint32_t* signs, size_t, const int8_t* x, VI& first, VI& second) {
+  int8_t w[32];
+  for (int k = 0; k < 32; ++k) {
+    const int minus = (int)(*signs >> k) & 1, p = points[k];
+    w[k] = (int8_t)(kShifted ? 8 * p + 1 - 2 * minus : minus ? -p : p);
+  }
+  dot32_rows(w, stride, x, first, second);
 }
 HZ_FN int32_t sum_i(VI a) { return a; }
 

@@ -28,6 +28,18 @@ struct iq1_m {
       shifted_point(b.qs[4 * j + i] | (high & 7) << 8, high & 8 ? -1 : 1, out + 8 * i);
     }
   }
+  static constexpr int kPoint = 8;
+  static constexpr bool kShifted = true;
+  HZ_FN constexpr const auto& grid() { return iq1_grid(); }
+  HZ_FN void points(const Block& b, uint16_t* out) {
+    constexpr uint64_t low = 1ull << 8 | 1ull << 20, high = 1ull << 40 | 1ull << 52;  // nibble k to bits 8 .. 11 of word k
+    for (int j = 0; j < 8; ++j)
+      store_words(out + 4 * j, spread_bytes(load32(b.qs + 4 * j)) | ((b.qh[2 * j] * low + b.qh[2 * j + 1] * high) & 0x0700070007000700u));
+  }
+  HZ_FN void signs(const Block& b, uint32_t* out) {
+    for (int j = 0; j < 8; ++j)  // a nibble a point, its top bit
+      out[j] = (uint32_t)((b.qh[2 * j] & 8) >> 3 | (b.qh[2 * j] & 128) << 1 | (b.qh[2 * j + 1] & 8) << 13 | (b.qh[2 * j + 1] & 128) << 17) * 255u;
+  }
   HZ_FN GroupScales scales(const Block& b, int j) {
     const int two = b.scales[j / 2] >> (6 * (j % 2));
     return {.dw = half_value(half_bits(b)) * 0.125f, .s0 = 2 * (two & 7) + 1, .s1 = 2 * ((two >> 3) & 7) + 1};

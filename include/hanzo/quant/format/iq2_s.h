@@ -28,6 +28,14 @@ struct iq2_s {
     signed_points(grid[q[0] | (high & 3) << 8], grid[q[1] | (high & 12) << 6], grid[q[2] | (high & 48) << 4],
                   grid[q[3] | (high & 192) << 2], load32(b.signs + 4 * j), out);
   }
+  static constexpr int kPoint = 8;
+  static constexpr bool kShifted = false;
+  HZ_FN constexpr const auto& grid() { return iq2_s_grid(); }
+  HZ_FN void points(const Block& b, uint16_t* out) {
+    constexpr uint64_t places = 1ull << 8 | 1ull << 22 | 1ull << 36 | 1ull << 50;  // bits 2k, 2k + 1 to bits 8, 9 of word k
+    for (int j = 0; j < 8; ++j) store_words(out + 4 * j, spread_bytes(load32(b.qs + 4 * j)) | ((b.qh[j] * places) & 0x0300030003000300u));
+  }
+  HZ_FN void signs(const Block& b, uint32_t* out) { __builtin_memcpy(out, b.signs, 32); }
   HZ_FN GroupScales scales(const Block& b, int j) {
     return {.dw = half_value(b.d) * 0.125f, .s0 = 2 * (b.scales[j] & 15) + 1, .s1 = 2 * (b.scales[j] >> 4) + 1};
   }

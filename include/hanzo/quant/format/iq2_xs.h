@@ -24,6 +24,20 @@ struct iq2_xs {
     const uint32_t signs = (uint32_t)q[0] >> 9 | (uint32_t)(q[1] >> 9) << 7 | (uint32_t)(q[2] >> 9) << 14 | (uint32_t)(q[3] >> 9) << 21;
     signed_points(grid[q[0] & 511], grid[q[1] & 511], grid[q[2] & 511], grid[q[3] & 511], even_signs(signs), out);
   }
+  static constexpr int kPoint = 8;
+  static constexpr bool kShifted = false;
+  HZ_FN constexpr const auto& grid() { return iq2_xs_grid(); }
+  HZ_FN void points(const Block& b, uint16_t* out) {
+    for (int i = 0; i < 32; ++i) out[i] = b.qs[i] & 511;
+  }
+  HZ_FN void signs(const Block& b, uint32_t* out) {
+    uint8_t eight[32];  // each 7 bits and the one that makes their number even
+    for (int i = 0; i < 32; ++i) {
+      const int seven = b.qs[i] >> 9, two = seven ^ seven >> 4, one = two ^ two >> 2;
+      eight[i] = (uint8_t)(seven | ((one ^ one >> 1) & 1) << 7);
+    }
+    __builtin_memcpy(out, eight, 32);
+  }
   HZ_FN GroupScales scales(const Block& b, int j) {
     return {.dw = half_value(b.d) * 0.125f, .s0 = 2 * (b.scales[j] & 15) + 1, .s1 = 2 * (b.scales[j] >> 4) + 1};
   }

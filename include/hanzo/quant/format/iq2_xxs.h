@@ -22,6 +22,13 @@ struct iq2_xxs {
     const auto& grid = iq2_xxs_grid().at;
     signed_points(grid[q[0]], grid[q[1]], grid[q[2]], grid[q[3]], even_signs(load32(q + 4) & 0xfffffff), out);
   }
+  static constexpr int kPoint = 8;
+  static constexpr bool kShifted = false;
+  HZ_FN constexpr const auto& grid() { return iq2_xxs_grid(); }
+  HZ_FN void points(const Block& b, uint16_t* out) {
+    for (int j = 0; j < 8; ++j) store_words(out + 4 * j, spread_bytes(load32(b.qs + 8 * j)));
+  }
+  HZ_FN void signs(const Block& b, uint32_t* out) { even_signs8(b.qs + 4, 8, out); }
   HZ_FN GroupScales scales(const Block& b, int j) {
     return {.dw = half_value(b.d) * 0.125f * (float)(2 * (load32(b.qs + 8 * j + 4) >> 28) + 1)};
   }

@@ -30,6 +30,19 @@ struct iq3_s {
     const int high = b.qh[j];
     signed_points(eight(q, high), eight(q + 2, high >> 2), eight(q + 4, high >> 4), eight(q + 6, high >> 6), load32(b.signs + 4 * j), out);
   }
+  static constexpr int kPoint = 4;
+  static constexpr bool kShifted = false;
+  HZ_FN constexpr const auto& grid() { return iq3_s_grid(); }
+  HZ_FN void points(const Block& b, uint16_t* out) {
+    for (int n = 0; n < 64; n += 16) {
+      const uint16_t high = (uint16_t)(b.qh[n / 8] | b.qh[n / 8 + 1] << 8);
+      for (int i = 0; i < 16; ++i) {
+        const uint16_t top = (uint16_t)(high * to_top_of_sixteen().at[i]);
+        out[n + i] = (uint16_t)(b.qs[n + i] | ((top >> 7) & 256));
+      }
+    }
+  }
+  HZ_FN void signs(const Block& b, uint32_t* out) { __builtin_memcpy(out, b.signs, 32); }
   HZ_FN GroupScales scales(const Block& b, int j) {
     return {.dw = half_value(b.d) * (float)(2 * ((b.scales[j / 2] >> (4 * (j % 2))) & 15) + 1)};
   }

@@ -23,6 +23,13 @@ struct iq3_xxs {
     const uint8_t* q = b.qs + 8 * j;
     signed_points(eight(q), eight(q + 2), eight(q + 4), eight(q + 6), even_signs(load32(b.scales_signs + 4 * j) & 0xfffffff), out);
   }
+  static constexpr int kPoint = 4;
+  static constexpr bool kShifted = false;
+  HZ_FN constexpr const auto& grid() { return iq3_xxs_grid(); }
+  HZ_FN void points(const Block& b, uint16_t* out) {
+    for (int i = 0; i < 64; ++i) out[i] = b.qs[i];
+  }
+  HZ_FN void signs(const Block& b, uint32_t* out) { even_signs8(b.scales_signs, 4, out); }
   HZ_FN GroupScales scales(const Block& b, int j) {
     return {.dw = half_value(b.d) * 0.25f * (float)(2 * (load32(b.scales_signs + 4 * j) >> 28) + 1)};
   }

@@ -76,6 +76,23 @@ HZ_FN uint32_t even_signs(uint32_t seven4) {
   return spread | (parity & 0x01010101u) << 7;
 }
 
+// Times which bit i of sixteen comes to the top.
+using Sixteen = Table<uint16_t, 16>;
+HZ_TABLE(Sixteen, to_top_of_sixteen, {{32768, 16384, 8192, 4096, 2048, 1024, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1}})
+
+// Four bytes as four words of sixteen bits.
+HZ_FN uint64_t spread_bytes(uint32_t four) {
+  uint64_t x = four;
+  x = (x | x << 16) & 0x0000ffff0000ffffu;
+  return (x | x << 8) & 0x00ff00ff00ff00ffu;
+}
+HZ_FN void store_words(uint16_t* out, uint64_t four) { __builtin_memcpy(out, &four, 8); }
+
+// out[j] = even_signs of the lower 28 bits of word j of eight, `stride` bytes apart.
+HZ_FN void even_signs8(const uint8_t* words, int stride, uint32_t* out) {
+  for (int j = 0; j < 8; ++j) out[j] = even_signs(load32(words + stride * j) & 0xfffffff);
+}
+
 // Negates byte k of `points` (each 1..127) where bit k of `signs` is set.
 HZ_FN uint64_t apply_signs(uint64_t points, uint32_t signs) {
   const uint64_t bits = (signs * kBytes1) & 0x8040201008040201u;

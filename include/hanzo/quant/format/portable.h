@@ -21,6 +21,11 @@
 //   kBits               bits of a raw code: 1, 2, 3, 4, 5, 6 or 8
 //   kHead               the byte ranges of a Block that are not codes
 //   raw codes are codes - kLow; where a table gives the value, indices(b, j, out) and values() instead
+// Codebook formats, whose groups of 32 are points of kPoint (4 or 8) weights, also read a whole block at once:
+//   grid()              the points, one byte a weight, lowest first
+//   points(b, out)      the index of each of the kElems / kPoint points
+//   signs(b, out)       for each group, bit k set where weight k is negative (kShifted: where it is shifted down)
+//   kShifted            the bytes of a point are signed values v and a weight 8 v + 1 or 8 v - 1
 // A Block's members are at most 2 bytes wide (4 where its size is a multiple of 4), so that blocks need no more
 // alignment than a GGUF file gives them.
 // A weight is (dw * s) * code + minimum, each product and the sum rounded to float32 on its own.

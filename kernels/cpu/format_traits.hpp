@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels ask of a format beyond its description.
+#pragma once
+
+namespace hz::cpu {
+inline namespace HZ_UNIT {
+
+template <class W>
+struct Traits {
+  static constexpr int kVariant = W::kStep == 16                           ? kStep16
+                                  : W::kMin == quant::Min::per_half        ? kSubMin
+                                  : W::kSub                                ? kSubScaled
+                                  : W::kMin == quant::Min::per_group       ? kMinGroup
+                                                                           : kPlain;
+  static constexpr int kTop = W::kHigh - W::kLow;  // largest panel code
+  static_assert(kTop <= 255);
+  static constexpr int kGroups = W::kElems / W::kStep;
+};
+
+template <class W>
+HZ_FN const typename W::Block* block_at(const std::byte* rows, size_t stride, int64_t r, int64_t k) {
+  return (const typename W::Block*)(rows + (size_t)r * stride) + k / W::kElems;
+}
+
+}  // namespace HZ_UNIT
+}  // namespace hz::cpu
