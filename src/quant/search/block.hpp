@@ -66,18 +66,21 @@ enum class BlockKind { ordinary, zero, poison };
 // Fills b. Weights come from the importance, the largest becoming 1 to 2; all alike where there is none worth using.
 HZ_FN BlockKind scale_block(const float* x, const float* importance, int n, ScaledBlock& b) {
   uint32_t top = 0, heaviest = 0;
-  bool usable = importance != nullptr;
   for (int i = 0; i < n; ++i) {
     const uint32_t m = float_bits(x[i]) & 0x7fffffffu;
-    if (m > top) top = m;
-    if (usable && !(importance[i] >= 0 && importance[i] < 0x1p100f)) usable = false;
-    if (usable && float_bits(importance[i]) > heaviest && importance[i] > 0) heaviest = float_bits(importance[i]);
+    top = m > top ? m : top;
+  }
+  bool usable = importance != nullptr;
+  for (int i = 0; usable && i < n; ++i) {
+    if (!(importance[i] >= 0 && importance[i] < 0x1p100f)) usable = false;
+    else if (importance[i] > 0 && float_bits(importance[i]) > heaviest) heaviest = float_bits(importance[i]);
   }
   if (top >= 0x7f800000u) return BlockKind::poison;
   if (top == 0) return BlockKind::zero;
   const int e = exponent_of(bits_to_float(top));
-  b.alike = true;
-  for (int i = 1; i < n; ++i) b.alike = b.alike && x[i] == x[0];
+  int others = 0;
+  for (int i = 1; i < n; ++i) others |= x[i] != x[0];
+  b.alike = others == 0;
   b.up = power_of_two(e);
   b.down = power_of_two(-e);
   for (int i = 0; i < n; ++i) b.x[i] = (float)(x[i] * b.down);

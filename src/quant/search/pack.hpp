@@ -35,15 +35,19 @@ HZ_FN uint32_t pack_nibbles(const uint8_t* codes, uint8_t* qs) {
 }
 // Two bits of each code: four groups of 32 share 32 bytes.
 HZ_FN void pack_pairs(const uint8_t* codes, uint8_t* qs) {
-  for (int i = 0; i < 256; ++i) qs[32 * (i / 128) + i % 32] |= (uint8_t)((codes[i] & 3) << (2 * (i / 32 % 4)));
+  for (int half = 0; half < 2; ++half)
+    for (int j = 0; j < 4; ++j)
+      for (int i = 0; i < 32; ++i) qs[32 * half + i] |= (uint8_t)((codes[128 * half + 32 * j + i] & 3) << (2 * j));
 }
 // Nibbles of each code: two groups of 32 share 32 bytes.
 HZ_FN void pack_halves(const uint8_t* codes, uint8_t* qs) {
-  for (int i = 0; i < 256; ++i) qs[32 * (i / 64) + i % 32] |= (uint8_t)((codes[i] & 15) << (4 * (i / 32 % 2)));
+  for (int j = 0; j < 4; ++j)
+    for (int i = 0; i < 32; ++i) qs[32 * j + i] |= (uint8_t)((codes[64 * j + i] & 15) | (codes[64 * j + 32 + i] & 15) << 4);
 }
 // Bit `bit` of each code as bit j of byte i, weight i of group j.
 HZ_FN void pack_high(const uint8_t* codes, int bit, uint8_t* high) {
-  for (int i = 0; i < 256; ++i) high[i % 32] |= (uint8_t)(((codes[i] >> bit) & 1) << (i / 32));
+  for (int j = 0; j < 8; ++j)
+    for (int i = 0; i < 32; ++i) high[i] |= (uint8_t)(((codes[32 * j + i] >> bit) & 1) << j);
 }
 // The 12 bytes of Q4_K and Q5_K.
 HZ_FN void pack_scale_min(const int* scale, const int* minimum, uint8_t* out) {
@@ -140,7 +144,8 @@ static inline void search_q5_k(const float* x, int64_t n, const EncodeOptions& o
 }
 static inline void search_q3_k(const float* x, int64_t n, const EncodeOptions& o, std::byte* out) {
   each_scaled_block<q3_k>(x, n, o, out, [&](const ScaledBlock& s, q3_k::Block& b) {
-    const auto r = SymmetricBlock<EvenCodes<-4, 3>, 16, -32, 31>::solve(s, o.search);
+    const bool quick = o.importance == nullptr && o.search == Search::normal;
+    const auto r = SymmetricBlock<EvenCodes<-4, 3>, 16, -32, 31>::solve(s, o.search, quick);
     uint8_t codes[256];
     r.codes(s, codes);
     b.d = r.d.bits;

@@ -14,6 +14,7 @@ struct EvenCodes {
   static constexpr float kLow = Low, kHigh = High, kStep = 1;
   static constexpr int kCodes = High - Low + 1;
   HZ_LANES Lanes nearest(const Lanes& v) { return round_even(clamp(v, kLow, kHigh)); }
+  HZ_LANES Lanes codes(const Lanes& v) { return nearest(v) - kLow; }
   HZ_FN int code(float v) { return (int)round_even(!(v > kLow) ? kLow : v > kHigh ? kHigh : v) - Low; }  // NaN: Low
   HZ_FN float value(int code) { return (float)(code + Low); }
 };
@@ -28,6 +29,11 @@ struct Iq4Codes {
     for (int k = 0; k < 15; ++k) y = select(all(threshold(k)) < v, all((float)iq4_values().at[k + 1]), y);
     return y;
   }
+  HZ_LANES Lanes codes(const Lanes& v) {
+    Lanes c = all(0);
+    for (int k = 0; k < 15; ++k) c = c + select(all(threshold(k)) < v, all(1), all(0));
+    return c;
+  }
   HZ_FN int code(float v) {
     int c = 0;
     for (int k = 0; k < 15; ++k) c += threshold(k) < v;
@@ -41,14 +47,16 @@ struct GroupFit {
   float scale, lx, l2;
 };
 
-// For sixteen inverse scales: the sums over the nearest codes.
-template <class C>
+// For sixteen inverse scales: the sums over the nearest codes; with Groups = 2 those of two groups which stand one after the
+// other, each for eight: lanes 0 .. 7 and 8 .. 15.
+template <class C, int Groups = 1>
 HZ_LANES void sums_at(const float* x, const float* w, int n, const Lanes& inverse, Lanes& lx, Lanes& l2) {
   lx = l2 = all(0);
   for (int i = 0; i < n; ++i) {
-    const Lanes q = C::nearest(x[i] * inverse);
-    lx = lx + (w[i] * x[i]) * q;
-    l2 = l2 + (w[i] * q) * q;
+    const Lanes v = Groups == 1 ? all(x[i]) : halves(x[i], x[n + i]), weight = Groups == 1 ? all(w[i]) : halves(w[i], w[n + i]);
+    const Lanes q = C::nearest(v * inverse);
+    lx = lx + (weight * v) * q;
+    l2 = l2 + (weight * q) * q;
   }
 }
 // An error as it can be compared: one that is not finite counts as very large.
@@ -57,11 +65,19 @@ HZ_LANES Lanes bounded(const Lanes& error) { return select(error < all(1e30f), e
 // What the best scale for these codes takes off the squared error.
 HZ_LANES Lanes gain(const Lanes& lx, const Lanes& l2) { return select(all(0) < l2, lx * lx / select(all(0) < l2, l2, all(1)), all(0)); }
 
+// The first of the largest magnitude; n is a multiple of 16.
+HZ_FN float extreme(const float* x, int n) {
+  float top = 0;
+  for (int i = 0; i < n; i += kLanes) {
+    const float v = x[i + argmax(magnitude(load(x + i)))];
+    if (__builtin_fabsf(v) > __builtin_fabsf(top)) top = v;
+  }
+  return top;
+}
+
 template <class C>
 static inline GroupFit fit_group(const float* x, const float* w, int n) {
-  float top = 0;
-  for (int i = 0; i < n; ++i)
-    if (__builtin_fabsf(x[i]) > __builtin_fabsf(top)) top = x[i];
+  const float top = extreme(x, n);
   if (top == 0) return {0, 0, 0};
   // The largest magnitude goes to the lowest or the highest code, or up to a step past or short of it.
   float ends[kLanes];
@@ -84,15 +100,41 @@ static inline GroupFit fit_group(const float* x, const float* w, int n) {
   return {b > 0 ? a / b : 0, a, b};
 }
 
-// Squared error of the group at sixteen scales, each element at its nearest code.
+// Two groups which stand one after the other, from one comb of eight candidates each.
 template <class C>
+static inline void fit_two_groups(const float* x, const float* w, int n, GroupFit* fits) {
+  float ends[kLanes], gains[kLanes], sx[kLanes], s2[kLanes];
+  for (int side = 0; side < 2; ++side) {
+    const float top = extreme(x + side * n, n), any = top != 0 ? top : 1;
+    for (int k = 0; k < 4; ++k) {
+      const float shift = C::kStep * (0.42f * (float)k - 0.7f);
+      ends[8 * side + k] = (C::kLow - shift) / any;
+      ends[8 * side + 4 + k] = (C::kHigh + shift) / any;
+    }
+  }
+  Lanes lx, l2;
+  sums_at<C, 2>(x, w, n, load(ends), lx, l2);
+  store(gains, gain(lx, l2));
+  store(sx, lx);
+  store(s2, l2);
+  for (int side = 0; side < 2; ++side) {
+    int best = 8 * side;
+    for (int k = best + 1; k < 8 * side + 8; ++k)
+      if (gains[k] > gains[best]) best = k;
+    fits[side] = {s2[best] > 0 ? sx[best] / s2[best] : 0, sx[best], s2[best]};
+  }
+}
+
+// Squared error of the group at sixteen scales, each element at its nearest code; of two groups as above.
+template <class C, int Groups = 1>
 HZ_LANES Lanes errors_at(const float* x, const float* w, int n, const Lanes& scale) {
   const Lanes usable = select(all(0) < magnitude(scale), scale, all(1));
   const Lanes inverse = select(all(0) < magnitude(scale), all(1) / usable, all(0));
   Lanes error = all(0);
   for (int i = 0; i < n; ++i) {
-    const Lanes e = x[i] - scale * C::nearest(x[i] * inverse);
-    error = error + (w[i] * e) * e;
+    const Lanes v = Groups == 1 ? all(x[i]) : halves(x[i], x[n + i]), weight = Groups == 1 ? all(w[i]) : halves(w[i], w[n + i]);
+    const Lanes e = v - scale * C::nearest(v * inverse);
+    error = error + (weight * e) * e;
   }
   return bounded(error);
 }
@@ -143,20 +185,27 @@ struct SymmetricBlock {
     }
     return bounded(error);
   }
-  // The integer scales at d, of sixteen neighbours each by the true error.
+  // The integer scales at d, of 16 / Together neighbours each by the true error, Together groups at a time.
+  template <int Together = 1>
   void settle(const ScaledBlock& b, const GroupFit* fits, HalfScale half) {
+    constexpr int kEach = kLanes / Together;
     d = half;
     error = 0;
-    for (int g = 0; g < Groups; ++g) {
-      const float about = d.value != 0 ? round_even(clamped(fits[g].scale / d.value)) : 0;
+    for (int g = 0; g < Groups; g += Together) {
       float codes[kLanes], errors[kLanes];
-      for (int k = 0; k < kLanes; ++k) codes[k] = clamped(about + (float)((k + 1) / 2 * (k % 2 ? 1 : -1)));  // 0, 1, -1, 2, -2 ...
-      store(errors, errors_at<C>(b.x + g * kSize, b.w + g * kSize, kSize, d.value * load(codes)));
-      int best = 0;
-      for (int k = 1; k < kLanes; ++k)
-        if (errors[k] < errors[best]) best = k;
-      l[g] = (int)codes[best];
-      error += errors[best];
+      for (int k = 0; k < kLanes; ++k) {
+        const float about = d.value != 0 ? round_even(clamped(fits[g + k / kEach].scale / d.value)) : 0;
+        const int step = k % kEach;
+        codes[k] = clamped(about + (float)((step + 1) / 2 * (step % 2 ? 1 : -1)));  // 0, 1, -1, 2, -2 ...
+      }
+      store(errors, errors_at<C, Together>(b.x + g * kSize, b.w + g * kSize, kSize, d.value * load(codes)));
+      for (int side = 0; side < Together; ++side) {
+        int best = side * kEach;
+        for (int k = best + 1; k < (side + 1) * kEach; ++k)
+          if (errors[k] < errors[best]) best = k;
+        l[g + side] = (int)codes[best];
+        error += errors[best];
+      }
     }
   }
   // The least-squares half for the codes that stand.
@@ -191,11 +240,19 @@ struct SymmetricBlock {
     return best;
   }
 
-  static SymmetricBlock solve(const ScaledBlock& b, Search search) {
+  // quick: where groups are alike in size, a short comb and one round of a few integer scales, for a thousandth more error.
+  static SymmetricBlock solve(const ScaledBlock& b, Search search, bool quick = false) {
     if (b.alike) return solve_alike(b);
     GroupFit fits[Groups];
-    fit(b, fits);
     SymmetricBlock best;
+    if (quick) {
+      for (int g = 0; g < Groups; g += 2) fit_two_groups<C>(b.x + g * kSize, b.w + g * kSize, kSize, fits + g);
+      if (!uneven(fits)) {
+        best.template settle<2>(b, fits, choose(b, fits, Low));
+        return best;
+      }
+    }
+    fit(b, fits);
     best.settle(b, fits, choose(b, fits, Low));
     SymmetricBlock other;
     other.settle(b, fits, choose(b, fits, High));
@@ -240,7 +297,11 @@ struct SymmetricBlock {
   void codes(const ScaledBlock& b, uint8_t* out) const {
     for (int g = 0; g < Groups; ++g) {
       const float s = d.value * (float)l[g], inverse = s != 0 ? 1.0f / s : 0.0f;
-      for (int i = g * kSize; i < (g + 1) * kSize; ++i) out[i] = (uint8_t)C::code(b.x[i] * inverse);
+      for (int i = g * kSize; i < (g + 1) * kSize; i += kLanes) {
+        float codes[kLanes];
+        store(codes, C::codes(load(b.x + i) * inverse));
+        for (int k = 0; k < kLanes; ++k) out[i + k] = (uint8_t)(int)codes[k];
+      }
     }
   }
 };
