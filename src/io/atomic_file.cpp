@@ -2,7 +2,6 @@
 // The order of the steps follows Pillai et al., OSDI 2014, and Rebello et al., ATC 2020 (a failed fsync is final).
 #include "hanzo/io/atomic_file.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 
 #include "src/io/message.hpp"
 #include "src/io/sys.hpp"
+#include "src/io/temporary_folder.hpp"
 
 namespace hz::io {
 namespace {
@@ -37,22 +37,6 @@ std::filesystem::path followed(const std::filesystem::path& target) {
 std::filesystem::path folder_of(const std::filesystem::path& file) {
   const auto parent = file.parent_path();
   return parent.empty() ? std::filesystem::path(".") : parent;
-}
-
-bool is_temporary(std::string_view name) { return name.starts_with(".hanzo-") && name.ends_with(".tmp"); }
-
-// What has no lock was left by a process that was killed. Failures are nobody's concern: the file may be somebody else's.
-void remove_stale(const std::filesystem::path& folder) {
-  // Not directory_iterator, which ends the program when it gets no memory.
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(folder.c_str()), &::closedir);
-  while (const dirent* entry = listing ? ::readdir(listing.get()) : nullptr) {
-    if (!is_temporary(entry->d_name)) continue;
-    const auto path = folder / entry->d_name;
-    const int fd = open_retrying(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0) continue;
-    if (sys().flock(fd, LOCK_EX | LOCK_NB) == 0) sys().unlink(path.c_str());
-    sys().close(fd);
-  }
 }
 
 }  // namespace
@@ -101,7 +85,7 @@ void AtomicFile::State::create() {
   const auto folder = folder_of(target);
   remove_stale(folder);
   for (int i = 0; i < kNameTries; ++i) {
-    temporary = folder / (".hanzo-" + std::to_string(::getpid()) + "-" + std::to_string(i) + ".tmp");
+    temporary = temporary_name(folder, i);
     fd = open_retrying(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (fd >= 0) {
       if (claim()) return;
@@ -190,6 +174,14 @@ void AtomicFile::commit() {
   if (sys().rename(s.temporary.c_str(), s.target.c_str()) != 0) s.fail("give the file its name", errno);
   s.temporary.clear();
   s.sync_folder();
+}
+
+void refuse_input(const std::filesystem::path& target, std::span<const std::filesystem::path> inputs) {
+  std::error_code ignored;
+  for (const auto& f : inputs)
+    if (std::filesystem::equivalent(f, target, ignored))
+      throw Error(ErrorKind::usage, "the output is the input itself (" + f.filename().string() + ")", shown(target),
+                  "name another file; the input is needed until the end");
 }
 
 void check_writable(const std::filesystem::path& target) { const AtomicFile file(target); }

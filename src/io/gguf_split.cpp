@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "hanzo/io/atomic_file.hpp"
 #include "hanzo/io/gguf.hpp"
 #include "hanzo/io/gguf_writer.hpp"
 #include "hanzo/io/map_guard.hpp"
@@ -77,6 +78,8 @@ GgufWriter part_writer(const Gguf& model, std::size_t index, std::size_t count) 
 
 std::vector<std::filesystem::path> split_gguf(const std::filesystem::path& in, const std::filesystem::path& stem,
                                               const SplitOptions& options, const Progress& progress) {
+  if (stem.filename().empty())
+    throw Error(ErrorKind::usage, "the parts have no name", shown(stem), "name them: STEM becomes STEM-00001-of-0000N.gguf");
   const Gguf model = Gguf::open(in);
   const auto groups = groups_of(model, options);
   if (groups.size() > kMaxParts)
@@ -103,6 +106,7 @@ std::vector<std::filesystem::path> split_gguf(const std::filesystem::path& in, c
 
 void merge_gguf(const std::filesystem::path& first, const std::filesystem::path& out, const Progress& progress) {
   const Gguf model = Gguf::open(first);
+  refuse_input(out, model.files());
   GgufWriter writer(without_split(model.metadata()));
   for (const GgufTensor& t : model.tensors()) copy_tensor(model, t, writer);
   writer.write(out, progress);

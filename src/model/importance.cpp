@@ -67,7 +67,9 @@ class DatReader {
   std::int32_t number(std::int64_t low, std::int64_t high, const char* what) {
     std::int32_t v = 0;
     take(std::as_writable_bytes(std::span(&v, 1)));
-    if (v < low || v > high) bad(file_.path(), std::string(what) + " is " + std::to_string(v) + " at byte " + std::to_string(at_ - 4));
+    if (v < low || v > high)
+      bad(file_.path(),
+          "is no importance matrix: " + std::string(what) + " is " + std::to_string(v) + " at byte " + std::to_string(at_ - 4));
     return v;
   }
   std::string text(std::int32_t n) {

@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/model/isq.hpp"
 
-#include <unistd.h>
-
-#include <atomic>
-
 #include "hanzo/model/convert.hpp"
 #include "src/io/input_file.hpp"
-#include "src/io/sys.hpp"
 
 namespace hz::model {
 namespace {
-
-std::filesystem::path temporary_name() {
-  static std::atomic<int> count{0};
-  return std::filesystem::temp_directory_path() / ("hanzo-isq-" + std::to_string(::getpid()) + "-" + std::to_string(count++) + ".gguf");
-}
 
 void refuse_quantized(const std::filesystem::path& model) {
   const io::Gguf file = io::Gguf::open(model);
@@ -28,7 +18,7 @@ void refuse_quantized(const std::filesystem::path& model) {
 }  // namespace
 
 QuantizedForLoad::QuantizedForLoad(const std::filesystem::path& model, const LoadOptions& options)
-    : file_(options.isq_save.empty() ? temporary_name() : options.isq_save), temporary_(options.isq_save.empty()) {
+    : file_(options.isq_save) {
   QuantizeFileOptions o;
   o.recipe = find_recipe(options.isq);
   if (o.recipe == nullptr)
@@ -40,6 +30,10 @@ QuantizedForLoad::QuantizedForLoad(const std::filesystem::path& model, const Loa
     o.importance = &importance;
     o.importance_name = options.isq_importance.filename().string();
   }
+  if (file_.empty()) {
+    temporary_.emplace(std::filesystem::temp_directory_path());
+    file_ = temporary_->path() / "quantized.gguf";
+  }
   if (io::is_folder(model)) {
     ConvertSummary converted;
     convert_and_quantize(model, file_, o, converted, options.progress);
@@ -47,10 +41,6 @@ QuantizedForLoad::QuantizedForLoad(const std::filesystem::path& model, const Loa
     refuse_quantized(model);
     quantize_file(model, file_, o, options.progress);
   }
-}
-
-QuantizedForLoad::~QuantizedForLoad() {
-  if (temporary_) io::sys().unlink(file_.c_str());
 }
 
 }  // namespace hz::model

@@ -2,8 +2,10 @@
 // Quantizing at load: the file that takes the model's place.
 #pragma once
 #include <filesystem>
+#include <optional>
 
 #include "hanzo/model/model.hpp"
+#include "src/io/temporary_folder.hpp"
 
 namespace hz::model {
 
@@ -11,14 +13,11 @@ namespace hz::model {
 class QuantizedForLoad {
  public:
   QuantizedForLoad(const std::filesystem::path& model, const LoadOptions& options);
-  ~QuantizedForLoad();
-  QuantizedForLoad(const QuantizedForLoad&) = delete;
-  QuantizedForLoad& operator=(const QuantizedForLoad&) = delete;
   const std::filesystem::path& file() const { return file_; }
 
  private:
   std::filesystem::path file_;
-  bool temporary_;
+  std::optional<io::TemporaryFolder> temporary_;
 };
 
 }  // namespace hz::model

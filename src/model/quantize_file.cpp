@@ -7,6 +7,7 @@
 #include <map>
 
 #include "hanzo/core/parallel.hpp"
+#include "hanzo/io/atomic_file.hpp"
 #include "hanzo/io/map_guard.hpp"
 #include "src/io/input_file.hpp"
 #include "src/io/split_name.hpp"
@@ -65,14 +66,6 @@ io::Metadata new_metadata(const io::Gguf& in, const QuantizeFileOptions& o) {
     m.set("quantize.imatrix.chunks_count", {o.importance->chunk_count});
   }
   return m;
-}
-
-void refuse_same_file(const io::Gguf& in, const fs::path& out) {
-  std::error_code ignored;
-  for (const fs::path& f : in.files())
-    if (fs::equivalent(f, out, ignored))
-      throw Error(ErrorKind::usage, "the output is the input itself (" + f.filename().string() + ")", out.string(),
-                  "name another file; the input is needed until the end");
 }
 
 // Removes the parts written so far unless told to keep them.
@@ -171,7 +164,7 @@ QuantizeSummary quantize_file(const fs::path& in, const fs::path& out, const Qua
   const io::Gguf file = io::Gguf::open(in, io::ReadMode::map, progress);
   const QuantizePlan plan = plan_quantize(file, o);
   const std::vector<fs::path> files = output_files(file, out, o.keep_split);
-  for (const fs::path& f : files) refuse_same_file(file, f);
+  for (const fs::path& f : files) io::refuse_input(f, file.files());
   Written written;
   Run run(file, plan, o, progress);
   run.write(files, written);
@@ -184,6 +177,7 @@ QuantizeSummary quantize_file(const fs::path& in, const fs::path& out, const Qua
   s.weights = plan.weights;
   s.fallbacks = plan.fallbacks().size();
   s.without_importance = run.without_importance();
+  s.unused_patterns = plan.unused_patterns;
   s.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return s;
 }

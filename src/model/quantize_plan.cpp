@@ -58,10 +58,20 @@ class Chooser {
                     "write a regular expression, such as ffn_down");
       }
     }
+    used_.resize(patterns_.size());
+  }
+  std::vector<std::string> unused() const {
+    std::vector<std::string> list;
+    for (std::size_t i = 0; i < used_.size(); ++i)
+      if (!used_[i]) list.push_back(o_.types[i].first);
+    return list;
   }
   WType operator()(const io::GgufTensor& t) {
-    for (const auto& [regex, type] : patterns_)
-      if (text::detail::Regex::Matcher(regex).search(t.name, 0)) return type;
+    for (std::size_t i = 0; i < patterns_.size(); ++i)
+      if (text::detail::Regex::Matcher(patterns_[i].first).search(t.name, 0)) {
+        used_[i] = true;
+        return patterns_[i].second;
+      }
     Place p = place_;
     p.role = role_of(t.name);
     p.layer = layer_of(t.name);
@@ -74,9 +84,12 @@ class Chooser {
   const QuantizeFileOptions& o_;
   Place place_;
   std::vector<std::pair<text::detail::Regex, WType>> patterns_;
+  std::vector<bool> used_;
 };
 
 std::string size_text(const io::GgufTensor& t) { return to_string(t.shape) + " " + std::string(t.type_name()); }
+
+constexpr const char* kMakeOne = "make one: hz-quantize imatrix -m MODEL.gguf -f TEXT -o FILE, then give it with --imatrix FILE";
 
 void check_source(const io::Gguf& file, const PlannedTensor& p, const QuantizeFileOptions& o) {
   const io::GgufTensor& t = *p.from;
@@ -89,7 +102,22 @@ void check_source(const io::Gguf& file, const PlannedTensor& p, const QuantizeFi
     throw Error(ErrorKind::usage,
                 std::string(name_of(p.type)) + " needs an importance matrix" +
                     (o.importance ? ", and the one given has nothing for this tensor" : ""),
-                where, "make one: hz-quantize imatrix -m MODEL.gguf -f TEXT -o FILE, then give it with --imatrix FILE");
+                where, kMakeOne);
+  const std::int64_t experts = t.shape.rank() == 3 ? t.shape[0] : 1;
+  if (o.importance != nullptr) o.importance->means(t.name, experts, t.shape.back());  // throws where it does not fit
+}
+
+// An importance matrix that knows none of the tensors to encode was made from another model.
+void check_importance(const QuantizePlan& plan, const QuantizeFileOptions& o) {
+  if (o.importance == nullptr) return;
+  bool any = false, known = false;
+  for (const PlannedTensor& t : plan.tensors) {
+    any = any || !t.kept;
+    known = known || (!t.kept && o.importance->entries().contains(t.from->name));
+  }
+  if (any && !known)
+    throw Error(ErrorKind::usage, "the importance matrix says nothing about any tensor of the model", o.importance_name,
+                std::string("it was made from another model; ") + kMakeOne);
 }
 
 }  // namespace
@@ -99,6 +127,11 @@ std::vector<const PlannedTensor*> QuantizePlan::fallbacks() const {
   for (const PlannedTensor& t : tensors)
     if (!t.kept && t.type != t.wanted) found.push_back(&t);
   return found;
+}
+
+void refuse_without_importance(const Recipe& recipe, const Importance* importance, const std::string& where) {
+  if (recipe.needs_importance && importance == nullptr)
+    throw Error(ErrorKind::usage, std::string(recipe.name) + " needs an importance matrix", where, kMakeOne);
 }
 
 QuantizePlan plan_quantize(const io::Gguf& file, const QuantizeFileOptions& o) {
@@ -121,6 +154,8 @@ QuantizePlan plan_quantize(const io::Gguf& file, const QuantizeFileOptions& o) {
     plan.weights += t.shape.numel();
     plan.tensors.push_back(p);
   }
+  plan.unused_patterns = choose.unused();
+  check_importance(plan, o);
   const auto fallbacks = plan.fallbacks();
   if (o.strict && !fallbacks.empty())
     throw Error(ErrorKind::usage,

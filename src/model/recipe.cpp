@@ -166,10 +166,16 @@ const Recipe* find_recipe(std::string_view name) {
 }
 
 std::string near_recipes(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const Recipe& r : kRecipes) names.push_back(r.name);
+  const auto bare = [](std::string_view n) {  // marks between the parts count as nothing: Q4KM is Q4_K_M
+    std::string r = upper(n);
+    std::erase(r, '_');
+    return r;
+  };
+  std::vector<std::pair<std::size_t, std::string_view>> by_distance;
+  for (const Recipe& r : kRecipes) by_distance.emplace_back(edit_distance(bare(name), bare(r.name)), r.name);
+  std::stable_sort(by_distance.begin(), by_distance.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::string s;
-  for (const std::string_view n : nearest(name, names, 4)) s += (s.empty() ? "" : ", ") + std::string(n);
+  for (std::size_t i = 0; i < 4; ++i) s += (s.empty() ? "" : ", ") + std::string(by_distance[i].second);
   return s;
 }
 

@@ -39,6 +39,9 @@ class AtomicFile {
 // Throws what an AtomicFile for `target` would: for a program that wants to know before long work. Writes nothing.
 void check_writable(const std::filesystem::path& target);
 
+// Throws usage when `target` is one of the inputs, also through a link: writing it would replace what it is made of.
+void refuse_input(const std::filesystem::path& target, std::span<const std::filesystem::path> inputs);
+
 // The whole file at once, atomically.
 void write_file(const std::filesystem::path& target, std::string_view content);
 

@@ -38,12 +38,15 @@ struct QuantizePlan {
   std::vector<PlannedTensor> tensors;  // in the order of the file
   std::uint64_t bytes_in = 0, bytes_out = 0;  // of tensor data
   std::int64_t weights = 0;
+  std::vector<std::string> unused_patterns;  // of QuantizeFileOptions::types: they decided no tensor's type
   std::vector<const PlannedTensor*> fallbacks() const;
   double bits() const { return weights > 0 ? 8.0 * static_cast<double>(bytes_out) / static_cast<double>(weights) : 0; }
 };
 // What quantize_file would do. Throws usage for a pattern that is none, strict fallbacks, types that need an importance
-// matrix where none is given, and quantized sources without `requantize`.
+// matrix where none is given, an importance matrix of another model, and quantized sources without `requantize`.
 QuantizePlan plan_quantize(const io::Gguf& file, const QuantizeFileOptions& options);
+// Throws usage where the recipe needs an importance matrix and there is none; `where` for the message.
+void refuse_without_importance(const Recipe& recipe, const Importance* importance, const std::string& where);
 
 struct TypeSummary {
   WType type{};
@@ -60,6 +63,7 @@ struct QuantizeSummary {
   std::int64_t weights = 0;
   std::size_t fallbacks = 0;
   std::vector<std::string> without_importance;  // matrices of which the importance matrix says nothing
+  std::vector<std::string> unused_patterns;     // as in the plan
   double seconds = 0;
 };
 

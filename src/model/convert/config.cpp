@@ -108,7 +108,9 @@ class Header {
     p_.layers = c_.integer("num_hidden_layers");
     p_.heads = c_.integer("num_attention_heads");
     p_.kv_heads = c_.integer_or("num_key_value_heads", p_.heads);
-    const std::int64_t hidden = c_.integer("hidden_size");
+    const std::int64_t hidden = p_.hidden = c_.integer("hidden_size");
+    p_.ffn = c_.integer("intermediate_size");
+    p_.vocab = c_.integer("vocab_size");
     if (p_.layers < 1 || p_.layers > 10000 || p_.heads < 1 || p_.kv_heads < 1 || hidden < 1) c_.bad("sizes must be positive");
     const std::int64_t usual = f_.model_type == "gemma3_text" || f_.model_type == "gemma2" || f_.model_type == "gemma" ? 256
                                : f_.model_type == "qwen3"                                                              ? 128
@@ -121,12 +123,12 @@ class Header {
     count("context_length", context);
     count("embedding_length", hidden);
     count("block_count", p_.layers);
-    count("feed_forward_length", c_.integer("intermediate_size"));
+    count("feed_forward_length", p_.ffn);
     count("attention.head_count", p_.heads);
     count("attention.head_count_kv", p_.kv_heads);
     count("attention.key_length", p_.head_dim);
     count("attention.value_length", p_.head_dim);
-    count("vocab_size", c_.integer("vocab_size"));
+    count("vocab_size", p_.vocab);
     real("attention.layer_norm_rms_epsilon", c_.real_or("rms_norm_eps", 1e-6));
   }
   void rope() {

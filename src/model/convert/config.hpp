@@ -50,7 +50,7 @@ const Family& family_of(const Config& config);
 
 // The keys ARCH.*; rope divisors, if the config asks for them, as rope_freqs.weight.
 struct HeaderParts {
-  std::int64_t layers = 0, heads = 0, kv_heads = 0, head_dim = 0, experts = 0;
+  std::int64_t layers = 0, hidden = 0, ffn = 0, heads = 0, kv_heads = 0, head_dim = 0, experts = 0, vocab = 0;
   bool tied = false;
   std::vector<float> rope_divisors;
 };

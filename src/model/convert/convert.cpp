@@ -2,14 +2,13 @@
 // Tensor names and order of the built families, rows reordered where GGUF wants that, and the writing.
 #include "hanzo/model/convert.hpp"
 
-#include <unistd.h>
-
 #include <set>
 
+#include "hanzo/io/atomic_file.hpp"
 #include "hanzo/io/gguf_writer.hpp"
 #include "hanzo/io/map_guard.hpp"
 #include "src/io/input_file.hpp"
-#include "src/io/sys.hpp"
+#include "src/io/temporary_folder.hpp"
 #include "src/model/convert/config.hpp"
 #include "src/model/convert/source.hpp"
 
@@ -37,7 +36,7 @@ class Converter {
     ConvertSummary s;
     s.family = family_.arch;
     model();
-    s.tokenizer = write_tokenizer(folder_, embedding_rows_, meta);
+    s.tokenizer = write_tokenizer(folder_, parts_.vocab, meta);
     meta.set("general.file_type", {file_type()});
     for (const std::string& name : set_.names()) {
       if (used_.contains(name) || belongs_to_quantized(form_, name)) continue;
@@ -54,11 +53,15 @@ class Converter {
   }
 
  private:
+  struct Size {
+    std::int64_t rows, cols;
+  };
+
   void model() {
-    matrix("model.embed_tokens.weight", "token_embd.weight");
-    embedding_rows_ = last_rows_;
-    norm("model.norm.weight", "output_norm.weight");
-    if (!parts_.tied) matrix("lm_head.weight", "output.weight");
+    const std::int64_t hidden = parts_.hidden;
+    matrix("model.embed_tokens.weight", "token_embd.weight", {parts_.vocab, hidden});
+    norm("model.norm.weight", "output_norm.weight", hidden);
+    if (!parts_.tied) matrix("lm_head.weight", "output.weight", {parts_.vocab, hidden});
     if (!parts_.rope_divisors.empty()) {
       writer_.add("rope_freqs.weight", Tensor::from(parts_.rope_divisors, {static_cast<std::int64_t>(parts_.rope_divisors.size())}));
       ++count_;
@@ -66,36 +69,40 @@ class Converter {
     for (std::int64_t i = 0; i < parts_.layers; ++i) layer("model.layers." + std::to_string(i) + ".", "blk." + std::to_string(i) + ".");
   }
   void layer(const std::string& from, const std::string& to) {
-    norm(from + "input_layernorm.weight", to + "attn_norm.weight");
+    const std::int64_t hidden = parts_.hidden, ffn = parts_.ffn, queries = parts_.heads * parts_.head_dim,
+                       keys = parts_.kv_heads * parts_.head_dim;
+    norm(from + "input_layernorm.weight", to + "attn_norm.weight", hidden);
     if (family_.sandwich) {
-      norm(from + "post_attention_layernorm.weight", to + "post_attention_norm.weight");
-      norm(from + "pre_feedforward_layernorm.weight", to + "ffn_norm.weight");
-      norm(from + "post_feedforward_layernorm.weight", to + "post_ffw_norm.weight");
+      norm(from + "post_attention_layernorm.weight", to + "post_attention_norm.weight", hidden);
+      norm(from + "pre_feedforward_layernorm.weight", to + "ffn_norm.weight", hidden);
+      norm(from + "post_feedforward_layernorm.weight", to + "post_ffw_norm.weight", hidden);
     } else {
-      norm(from + "post_attention_layernorm.weight", to + "ffn_norm.weight");
+      norm(from + "post_attention_layernorm.weight", to + "ffn_norm.weight", hidden);
     }
     const std::string a = from + "self_attn.";
-    linear(a + "q_proj", to + "attn_q", family_.permuted ? parts_.heads : 0);
-    linear(a + "k_proj", to + "attn_k", family_.permuted ? parts_.kv_heads : 0);
-    linear(a + "v_proj", to + "attn_v");
-    linear(a + "o_proj", to + "attn_output");
+    linear(a + "q_proj", to + "attn_q", {queries, hidden}, family_.permuted ? parts_.heads : 0);
+    linear(a + "k_proj", to + "attn_k", {keys, hidden}, family_.permuted ? parts_.kv_heads : 0);
+    linear(a + "v_proj", to + "attn_v", {keys, hidden});
+    linear(a + "o_proj", to + "attn_output", {hidden, queries});
     for (const char* which : {"q", "k"})
-      if (set_.has(a + which + "_norm.weight")) norm(a + which + "_norm.weight", to + "attn_" + which + "_norm.weight");
+      if (set_.has(a + which + "_norm.weight")) norm(a + which + "_norm.weight", to + "attn_" + which + "_norm.weight", parts_.head_dim);
     if (family_.experts) return experts(from + "block_sparse_moe.", to);
-    linear(from + "mlp.gate_proj", to + "ffn_gate");
-    linear(from + "mlp.up_proj", to + "ffn_up");
-    linear(from + "mlp.down_proj", to + "ffn_down");
+    linear(from + "mlp.gate_proj", to + "ffn_gate", {ffn, hidden});
+    linear(from + "mlp.up_proj", to + "ffn_up", {ffn, hidden});
+    linear(from + "mlp.down_proj", to + "ffn_down", {hidden, ffn});
   }
   void experts(const std::string& from, const std::string& to) {
-    matrix(from + "gate.weight", to + "ffn_gate_inp.weight");
+    matrix(from + "gate.weight", to + "ffn_gate_inp.weight", {parts_.experts, parts_.hidden});
     static constexpr std::pair<const char*, const char*> kParts[] = {
         {"w1", "ffn_gate_exps"}, {"w2", "ffn_down_exps"}, {"w3", "ffn_up_exps"}};
     for (const auto& [theirs, ours] : kParts) {
+      const bool down = std::string_view(theirs) == "w2";
+      const Size size{down ? parts_.hidden : parts_.ffn, down ? parts_.ffn : parts_.hidden};
       std::vector<Matrix> all;
       for (std::int64_t e = 0; e < parts_.experts; ++e) {
-        all.push_back(taken(from + "experts." + std::to_string(e) + "." + theirs + ".weight"));
-        if (all[0].rows != all.back().rows || all[0].cols != all.back().cols || all[0].type != all.back().type)
-          throw Error(ErrorKind::bad_file, to + ours + ": experts differ in shape or type", folder_.string());
+        all.push_back(taken(from + "experts." + std::to_string(e) + "." + theirs + ".weight", size));
+        if (all[0].type != all.back().type)
+          throw Error(ErrorKind::bad_file, to + ours + ": experts differ in type", folder_.string());
       }
       if (all.empty()) config_.bad("num_local_experts is 0");
       const Shape shape{parts_.experts, all[0].rows, all[0].cols};
@@ -106,10 +113,10 @@ class Converter {
       ++count_;
     }
   }
-  void linear(const std::string& from, const std::string& to, std::int64_t permute_heads = 0) {
-    matrix(from + ".weight", to + ".weight", permute_heads);
+  void linear(const std::string& from, const std::string& to, const Size& size, std::int64_t permute_heads = 0) {
+    matrix(from + ".weight", to + ".weight", size, permute_heads);
     if (!set_.has(from + ".bias")) return;
-    std::vector<float> b = vector(from + ".bias");
+    std::vector<float> b = vector(from + ".bias", size.rows);
     if (permute_heads > 0) {
       const auto n = static_cast<std::int64_t>(b.size());
       std::vector<float> p(b.size());
@@ -118,31 +125,35 @@ class Converter {
     }
     add_vector(to + ".bias", b);
   }
-  void norm(const std::string& from, const std::string& to) {
-    std::vector<float> v = vector(from);
+  void norm(const std::string& from, const std::string& to, std::int64_t length) {
+    std::vector<float> v = vector(from, length);
     if (family_.norm_plus_one)
       for (float& f : v) f += 1.0f;
     add_vector(to, v);
   }
-  void matrix(const std::string& from, const std::string& to, std::int64_t permute_heads = 0) {
-    const Matrix m = taken(from);
-    if (permute_heads > 0 && m.rows % (2 * permute_heads) != 0)
-      throw Error(ErrorKind::bad_file, from + " has " + std::to_string(m.rows) + " rows for " + std::to_string(permute_heads) + " heads",
-                  folder_.string());
-    last_rows_ = m.rows;
+  void matrix(const std::string& from, const std::string& to, const Size& size, std::int64_t permute_heads = 0) {
+    const Matrix m = taken(from, size);
     writer_.add(to, Shape{m.rows, m.cols}, static_cast<std::uint32_t>(m.type),
                 [m, permute_heads](const io::ByteSink& sink) { emit(m, permute_heads, sink); });
     types_.insert(m.type);
     ++count_;
   }
-  Matrix taken(const std::string& name) {
+  Matrix taken(const std::string& name, const Size& size) {
     used_.insert(name);
-    return read_matrix(set_, form_, name);
+    Matrix m = read_matrix(set_, form_, name);
+    if (m.rows != size.rows || m.cols != size.cols)
+      throw Error(ErrorKind::bad_file, name + " is " + to_string(Shape{m.rows, m.cols}) + ", by config.json it must be " +
+                                           to_string(Shape{size.rows, size.cols}),
+                  folder_.string(), "config.json and the weights are of two models: take both from one place");
+    return m;
   }
-  std::vector<float> vector(const std::string& name) {
+  std::vector<float> vector(const std::string& name, std::int64_t length) {
     used_.insert(name);
     const Tensor t = set_.tensor(name);
-    if (t.rank() != 1) throw Error(ErrorKind::bad_file, name + " is " + to_string(t.shape()) + ", must be a vector", folder_.string());
+    if (t.rank() != 1 || t.numel() != length)
+      throw Error(ErrorKind::bad_file,
+                  name + " is " + to_string(t.shape()) + ", by config.json it must be a vector of " + std::to_string(length),
+                  folder_.string());
     std::vector<float> v(static_cast<std::size_t>(t.numel()));
     for (std::size_t i = 0; i < v.size(); ++i) {
       if (t.dtype() == DType::f32) v[i] = t.data<float>()[i];
@@ -188,14 +199,24 @@ class Converter {
   HeaderParts parts_;
   std::set<std::string> used_;
   std::set<WType> types_;
-  std::int64_t embedding_rows_ = 0, last_rows_ = 0;
   std::size_t count_ = 0;
 };
+
+// An earlier result in the folder may be replaced, what the model is made of may not.
+void refuse_source(const std::filesystem::path& folder, const std::filesystem::path& out) {
+  if (!io::is_folder(folder)) throw Error(ErrorKind::usage, "is no folder", folder.string(), "name the folder that holds config.json");
+  std::error_code error;
+  std::vector<std::filesystem::path> sources;
+  const std::filesystem::directory_iterator end;
+  for (std::filesystem::directory_iterator at(folder, error); !error && at != end; at.increment(error))
+    if (at->path().extension() != ".gguf") sources.push_back(at->path());
+  io::refuse_input(out, sources);
+}
 
 }  // namespace
 
 ConvertSummary convert_folder(const std::filesystem::path& folder, const std::filesystem::path& out, const Progress& progress) {
-  if (!io::is_folder(folder)) throw Error(ErrorKind::usage, "is no folder", folder.string(), "name the folder that holds config.json");
+  refuse_source(folder, out);
   try {
     return Converter(folder, progress).run(out);
   } catch (const nlohmann::json::exception& e) {
@@ -205,12 +226,13 @@ ConvertSummary convert_folder(const std::filesystem::path& folder, const std::fi
 
 QuantizeSummary convert_and_quantize(const std::filesystem::path& folder, const std::filesystem::path& out,
                                      const QuantizeFileOptions& options, ConvertSummary& converted, const Progress& progress) {
-  struct Temporary {
-    std::filesystem::path file;
-    ~Temporary() { io::sys().unlink(file.c_str()); }
-  } between{out.parent_path() / ("." + out.filename().string() + ".converting-" + std::to_string(::getpid()))};
-  converted = convert_folder(folder, between.file, progress);
-  return quantize_file(between.file, out, options, progress);
+  if (options.recipe != nullptr) refuse_without_importance(*options.recipe, options.importance, out.filename().string());
+  refuse_source(folder, out);
+  io::check_writable(out);
+  const io::TemporaryFolder between(out.parent_path());
+  const std::filesystem::path whole = between.path() / out.filename();
+  converted = convert_folder(folder, whole, progress);
+  return quantize_file(whole, out, options, progress);
 }
 
 }  // namespace hz::model

@@ -8,6 +8,7 @@
 
 #include "hanzo/quant/format/q4_1.h"
 #include "hanzo/quant/format/q5_1.h"
+#include "src/io/input_file.hpp"
 
 namespace hz::model::convert {
 namespace {
@@ -127,11 +128,7 @@ int code_at(const std::byte* row, std::int64_t i, std::int64_t bits) {
   return static_cast<int>((v >> (bit % 8)) & ((1u << bits) - 1));
 }
 
-std::uint16_t exact_half(float v, const std::string& name) {
-  const Half h = to_half(v);
-  if (to_float(h) != v) inexact(name, "a scale or bias of a group does not fit half precision");
-  return h.bits;
-}
+bool fits_half(float v) { return to_float(to_half(v)) == v; }
 
 template <class Block>
 void pack_codes(Block& b, const std::byte* row, std::int64_t at, std::int64_t bits) {
@@ -144,38 +141,54 @@ void pack_codes(Block& b, const std::byte* row, std::int64_t at, std::int64_t bi
   if constexpr (requires { b.qh; }) std::memcpy(b.qh, &fifth, sizeof fifth);
 }
 
-// weight = scale * code + bias in groups: Q4_1 for codes of up to 4 bits, Q5_1 for 5.
-Matrix affine(const TensorSet& set, const StoredForm& form, const std::string& name) {
+// Packed codes of `bits` bits with a scale and a bias for each `group` weights of a row: weight = scale * code + bias.
+struct AffineCodes {
+  std::int64_t group = 0, bits = 0, rows = 0, cols = 0, row_bytes = 0;
+  std::span<const std::byte> bytes;
+  std::vector<float> scales, biases;  // [rows, cols / group]
+
+  const std::byte* row(std::int64_t r) const { return bytes.data() + r * row_bytes; }
+  std::size_t group_of(std::int64_t r, std::int64_t c) const { return static_cast<std::size_t>(r * (cols / group) + c / group); }
+  // In double; false where even that is not exact.
+  bool value(std::int64_t r, std::int64_t c, double& v) const {
+    const std::size_t g = group_of(r, c);
+    const double product = double(scales[g]) * code_at(row(r), c, bits), bias = biases[g];
+    v = product + bias;
+    return v - bias == product && v - product == bias;
+  }
+};
+
+AffineCodes affine_codes(const TensorSet& set, const StoredForm& form, const std::string& name) {
   const std::string stem = name.substr(0, name.size() - std::string_view(".weight").size());
-  const io::SafeTensor& t = set.info(name);
-  if (t.type != "U32") throw Error(ErrorKind::unsupported, name + " is " + std::string(t.type) + ", packed codes must be U32", set.where());
-  if (form.bits > 5) inexact(name, std::to_string(form.bits) + "-bit codes with a bias");
-  Matrix m;
-  const auto [rows, words] = matrix_shape(t);
-  m.rows = rows;
-  m.cols = words * 32 / form.bits;
-  const auto scales = std::make_shared<std::vector<float>>(floats(set, stem + ".scales")),
-             biases = std::make_shared<std::vector<float>>(floats(set, stem + ".biases"));
-  const std::int64_t groups = m.cols / form.group;
-  if (m.cols % form.group != 0 || form.group % 32 != 0 || words * 32 % form.bits != 0 ||
-      static_cast<std::int64_t>(scales->size()) != rows * groups || biases->size() != scales->size())
-    throw Error(
-        ErrorKind::bad_file,
-        name + ": groups of " + std::to_string(form.group) + " do not fit rows of " + std::to_string(m.cols) + ", or scales are missing",
-        set.where());
-  for (std::size_t i = 0; i < scales->size(); ++i) exact_half((*scales)[i], name), exact_half((*biases)[i], name);
-  m.type = form.bits <= 4 ? WType::q4_1 : WType::q5_1;
-  const std::span<const std::byte> bytes = set.bytes(name);
-  m.row = [=, words = words, cols = m.cols, type = m.type](std::int64_t r, std::vector<std::byte>& out) {
-    const std::byte* row = bytes.data() + static_cast<std::size_t>(r * words) * 4;
-    out.resize(quant::row_bytes(type, cols));
-    for (std::int64_t at = 0; at < cols; at += 32) {
-      const auto g = static_cast<std::size_t>(r * groups + at / form.group);
+  const auto at = form.modules.find(stem);
+  const StoredForm::Affine& how = at == form.modules.end() ? form.usual : at->second;
+  AffineCodes a{.group = how.group, .bits = how.bits, .bytes = set.bytes(name), .scales = floats(set, stem + ".scales"),
+                .biases = floats(set, stem + ".biases")};
+  const auto [rows, words] = matrix_shape(set.info(name));
+  a.rows = rows;
+  a.cols = words * 32 / a.bits;
+  a.row_bytes = words * 4;
+  if (words * 32 % a.bits != 0 || a.cols % a.group != 0 || a.scales.size() != static_cast<std::size_t>(rows * (a.cols / a.group)) ||
+      a.biases.size() != a.scales.size())
+    throw Error(ErrorKind::bad_file,
+                name + ": groups of " + std::to_string(a.group) + " and codes of " + std::to_string(a.bits) + " bits do not fit rows of " +
+                    std::to_string(words) + " words, or scales are missing",
+                set.where());
+  return a;
+}
+
+// Q4_1 for codes of up to 4 bits, Q5_1 for 5: their formula is the same.
+Matrix affine_blocks(const std::shared_ptr<const AffineCodes>& a) {
+  Matrix m{a->rows, a->cols, a->bits <= 4 ? WType::q4_1 : WType::q5_1, {}};
+  m.row = [a, type = m.type](std::int64_t r, std::vector<std::byte>& out) {
+    out.resize(quant::row_bytes(type, a->cols));
+    for (std::int64_t at = 0; at < a->cols; at += 32) {
+      const std::size_t g = a->group_of(r, at);
       const auto put = [&]<class W>() {
         typename W::Block b{};
-        b.d = to_half((*scales)[g]).bits;
-        b.m = to_half((*biases)[g]).bits;
-        pack_codes(b, row, at, form.bits);
+        b.d = to_half(a->scales[g]).bits;
+        b.m = to_half(a->biases[g]).bits;
+        pack_codes(b, a->row(r), at, a->bits);
         std::memcpy(out.data() + static_cast<std::size_t>(at / 32) * sizeof b, &b, sizeof b);
       };
       if (type == WType::q4_1) put.template operator()<quant::q4_1>();
@@ -183,6 +196,40 @@ Matrix affine(const TensorSet& set, const StoredForm& form, const std::string& n
     }
   };
   return m;
+}
+
+// The narrowest of F16, BF16 and F32 that holds every weight.
+Matrix affine_floats(const std::shared_ptr<const AffineCodes>& a, const std::string& name) {
+  bool half = true, brain = true;
+  for (std::int64_t r = 0; r < a->rows; ++r)
+    for (std::int64_t c = 0; c < a->cols; ++c) {
+      double exact = 0;
+      const bool known = a->value(r, c, exact);
+      const auto single = static_cast<float>(exact);
+      if (!known || double(single) != exact) inexact(name, "scale times code plus bias needs more digits than F32 has");
+      half = half && fits_half(single);
+      brain = brain && to_float(to_bfloat16(single)) == single;
+    }
+  Matrix m{a->rows, a->cols, half ? WType::f16 : brain ? WType::bf16 : WType::f32, {}};
+  m.row = [a, type = m.type](std::int64_t r, std::vector<std::byte>& out) {
+    const std::size_t size = type == WType::f32 ? 4 : 2;
+    out.resize(static_cast<std::size_t>(a->cols) * size);
+    for (std::int64_t c = 0; c < a->cols; ++c) {
+      double exact = 0;
+      a->value(r, c, exact);
+      const auto v = static_cast<float>(exact);
+      const std::uint16_t narrow = type == WType::f16 ? to_half(v).bits : to_bfloat16(v).bits;
+      std::memcpy(out.data() + static_cast<std::size_t>(c) * size, type == WType::f32 ? static_cast<const void*>(&v) : &narrow, size);
+    }
+  };
+  return m;
+}
+
+Matrix affine(const TensorSet& set, const StoredForm& form, const std::string& name) {
+  const auto a = std::make_shared<const AffineCodes>(affine_codes(set, form, name));
+  const bool blocks = a->bits <= 5 && a->group % 32 == 0 && std::all_of(a->scales.begin(), a->scales.end(), fits_half) &&
+                      std::all_of(a->biases.begin(), a->biases.end(), fits_half);
+  return blocks ? affine_blocks(a) : affine_floats(a, name);
 }
 
 }  // namespace
@@ -202,8 +249,11 @@ TensorSet::TensorSet(const std::filesystem::path& folder) : where_(folder.string
     }
     std::sort(names.begin(), names.end());
     names.erase(std::unique(names.begin(), names.end()), names.end());
-  } else {
+  } else if (io::is_there(folder / "model.safetensors")) {
     names.push_back("model.safetensors");
+  } else {
+    throw Error(ErrorKind::bad_file, "has neither model.safetensors nor model.safetensors.index.json", where_,
+                "weights in files of other kinds are not read: save the model as safetensors");
   }
   if (names.size() > kMaxFiles) throw Error(ErrorKind::bad_file, "names " + std::to_string(names.size()) + " files", where_);
   for (const std::string& n : names) files_.push_back(io::SafeTensors::open(folder / n));
@@ -233,6 +283,19 @@ std::vector<std::string> TensorSet::names() const {
   return list;
 }
 
+namespace {
+
+StoredForm::Affine affine_of(const nlohmann::json& q, StoredForm::Affine usual, const Config& config) {
+  if (q.value("mode", "affine") != "affine")
+    config.unsupported("weights quantized in mode '" + q.value("mode", "") + "' are not converted");
+  const StoredForm::Affine a{q.value("group_size", usual.group), q.value("bits", usual.bits)};
+  if (a.group < 1 || a.group > (1 << 20) || a.bits < 2 || a.bits > 8)
+    config.bad("quantization has groups of " + std::to_string(a.group) + " and " + std::to_string(a.bits) + " bits");
+  return a;
+}
+
+}  // namespace
+
 StoredForm stored_form(const Config& config) {
   StoredForm f;
   if (config.has("quantization_config")) {
@@ -247,18 +310,18 @@ StoredForm stored_form(const Config& config) {
       }
       return f;
     }
+    if (method == "hqq")
+      config.unsupported("weights quantized by 'hqq' have zero points between codes, so that no GGUF type holds them exactly",
+                         "convert the unquantized model instead, and quantize that");
     if (!method.empty()) config.unsupported("weights quantized by '" + method + "' are not converted", "convert the unquantized model");
   }
   const char* key = config.has("quantization") ? "quantization" : "quantization_config";
   if (config.has(key) && config.at(key).is_object() && config.at(key).contains("group_size")) {
     const nlohmann::json& q = config.at(key);
-    if (q.value("mode", "affine") != "affine")
-      config.unsupported("weights quantized in mode '" + q.value("mode", "") + "' are not converted");
     f.kind = StoredForm::Kind::affine;
-    f.group = q.value("group_size", std::int64_t{64});
-    f.bits = q.value("bits", std::int64_t{4});
-    if (f.group < 1 || f.bits < 2 || f.bits > 8)
-      config.bad("quantization has groups of " + std::to_string(f.group) + " and " + std::to_string(f.bits) + " bits");
+    f.usual = affine_of(q, {64, 4}, config);
+    for (const auto& [module, own] : q.items())
+      if (own.is_object() && own.contains("group_size")) f.modules[module] = affine_of(own, f.usual, config);
   }
   return f;
 }

@@ -42,7 +42,11 @@ struct Matrix {
 struct StoredForm {
   enum class Kind { dense, fp8, affine } kind = Kind::dense;
   std::int64_t block_rows = 0, block_cols = 0;  // fp8: scales of blocks; 0: one scale for the matrix or one a row
-  std::int64_t group = 0, bits = 0;             // affine
+  struct Affine {
+    std::int64_t group = 0, bits = 0;
+  };
+  Affine usual = {};                            // affine
+  std::map<std::string, Affine> modules = {};   // affine: those that the config names, such as model.embed_tokens
 };
 StoredForm stored_form(const Config& config);
 

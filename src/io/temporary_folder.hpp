@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// TemporaryFolder: a folder for files between two steps of one work, gone with the object.
+#pragma once
+#include <filesystem>
+
+namespace hz::io {
+
+class TemporaryFolder {
+ public:
+  // Makes .hanzo-<process>-<number>.tmp in `parent`, open to this user alone and locked while the object lives; what killed
+  // processes left there goes first, as with AtomicFile. Throws Error(io).
+  explicit TemporaryFolder(const std::filesystem::path& parent);
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  bool claim();
+  std::filesystem::path path_;
+  int fd_ = -1;
+};
+
+// Removes temporaries in `folder` that have no lock: their process was killed. Failures are nobody's concern.
+void remove_stale(const std::filesystem::path& folder);
+// The name of a temporary file or folder: .hanzo-<process>-<number>.tmp.
+std::filesystem::path temporary_name(const std::filesystem::path& folder, int number);
+
+}  // namespace hz::io
