@@ -6,6 +6,7 @@
 #include <charconv>
 #include <hanzo/engine/generator.hpp>
 #include <hanzo/engine/importance.hpp>
+#include <hanzo/io/atomic_file.hpp>
 #include <hanzo/io/gguf_split.hpp>
 #include <hanzo/model/convert.hpp>
 #include <hanzo/model/importance.hpp>
@@ -37,24 +38,33 @@ std::uint64_t bytes_of(const std::string& text) {
 }  // namespace
 
 ImatrixArgs::ImatrixArgs(CLI::App& app) : model(app) {
-  app.add_option("-f,--file", texts, "text to evaluate; may be repeated");
-  app.add_option("-o,--output", out, "file to write")->required();
+  app.add_option("-f,--file", texts, "text to evaluate; may be repeated")->type_name("PATH");
+  add_path(app, "-o,--output", out, "file to write")->required();
   app.add_option("--window", window, "tokens of a window; each is evaluated from an empty context")
       ->check(CLI::Range(std::int64_t{8}, std::int64_t{1} << 20))
       ->capture_default_str();
-  app.add_option("--chunks", chunks, "windows of each text to evaluate; -1: all");
-  app.add_option("--in-file", merge, "importance matrix of the same model to add; may be repeated, also without a text");
+  app.add_option("--chunks", chunks, "windows of each text to evaluate; -1: all")
+      ->check(CLI::Range(std::int64_t{-1}, std::int64_t{1} << 40))
+      ->type_name("INT");
+  app.add_option("--in-file", merge, "importance matrix of the same model to add; may be repeated, also without a text")
+      ->type_name("PATH");
   app.add_flag("--json", json, "one JSON object on stdout");
 }
 
 int run_imatrix(ImatrixArgs args, Console& console) {
   if (args.texts.empty() && args.merge.empty())
     throw Error(ErrorKind::usage, "no text given", "", "name one with -f, or matrices to merge with --in-file");
+  if (args.chunks == 0) throw Error(ErrorKind::usage, "--chunks 0 evaluates nothing", "", "a number from 1 on, or -1 for all");
+  std::vector<std::filesystem::path> inputs(args.texts.begin(), args.texts.end());
+  inputs.emplace_back(args.model.file);
+  io::refuse_input(args.out, inputs);
+  io::check_writable(args.out);
   model::Importance all;
   for (const std::string& name : args.merge) all.add(model::Importance::read(name));
   if (!args.texts.empty()) {
     args.model.context = std::max(args.model.context, args.window);
     const Model model = load_model(args.model, console);
+    io::refuse_input(args.out, model.file().files());
     const Generator gen(model, {.pre = args.model.pre});
     for (const std::string& name : args.texts) {
       const auto ids = gen.tokenizer().encode(read_text_file(name, console), {.add_special = true, .parse_special = false});
@@ -82,31 +92,35 @@ int run_imatrix(ImatrixArgs args, Console& console) {
   return kOk;
 }
 
-ConvertArgs::ConvertArgs(CLI::App& app) {
-  app.add_option("DIR", folder, "folder with config.json, safetensors, tokenizer.json")->required();
-  app.add_option("OUT", out, "GGUF file to write")->required();
-  app.add_option("TYPE", type, "recipe or weight type; without one the matrices keep their element type");
-  app.add_option("-t,--threads", threads, "threads; 0: the physical cores that the process may use")->check(CLI::Range(0, 4096));
+ConvertArgs::ConvertArgs(CLI::App& app) : encode(app) {
+  add_path(app, "DIR", folder, "folder with config.json, safetensors, tokenizer.json")->required();
+  add_path(app, "OUT", out, "GGUF file to write")->required();
+  app.add_option("TYPE", type, "recipe or weight type; without one the matrices keep their element type")->type_name("TYPE");
   app.add_flag("--json", json, "one JSON object on stdout");
 }
 int run_convert(const ConvertArgs& args, Console& console) {
-  const model::Recipe* recipe = args.type.empty() ? nullptr : &recipe_named(args.type);
   model::ConvertSummary s;
-  if (recipe == nullptr) {
+  json quantized;
+  if (args.type.empty()) {
+    if (const std::string flag = args.encode.given(); !flag.empty())
+      throw Error(ErrorKind::usage, "matrices keep their element type where no TYPE is given", flag,
+                  "hz-quantize convert DIR OUT Q4_K_M");
     s = model::convert_folder(args.folder, args.out, console.progress());
   } else {
-    model::QuantizeFileOptions o;
-    o.recipe = recipe;
-    o.threads = args.threads;
+    model::Importance importance;
+    model::QuantizeFileOptions o = args.encode.options(recipe_named(args.type), importance);
     o.requantize = true;
-    const auto quantized = model::convert_and_quantize(args.folder, args.out, o, s, console.progress());
-    if (!args.json) print_summary(quantized, false, console);
+    const auto summary = model::convert_and_quantize(args.folder, args.out, o, s, console.progress());
+    warn_about(summary, console);
+    if (args.json) quantized = summary_json(summary);
+    else print_summary(summary, console);
   }
   for (const std::string& name : s.ignored) console.detail(fmt::format("left out: {}", name));
   if (s.tokenizer.empty()) console.warn("the folder has no tokenizer.json: the model takes token ids only");
   const std::uint64_t bytes = std::filesystem::file_size(args.out);
   if (args.json)
-    console.json({{"file", args.out}, {"architecture", s.family}, {"tensors", s.tensors}, {"tokenizer", s.tokenizer}, {"bytes", bytes}});
+    console.json({{"file", args.out}, {"architecture", s.family}, {"tensors", s.tensors}, {"tokenizer", s.tokenizer}, {"bytes", bytes},
+                  {"ignored", s.ignored}, {"quantized", quantized}});
   else
     console.print(fmt::format("{}: {}, {} tensors, {}, tokenizer {}\n", args.out, s.family, s.tensors,
                               bytes_text(static_cast<double>(bytes)), s.tokenizer.empty() ? "none" : s.tokenizer));
@@ -114,18 +128,20 @@ int run_convert(const ConvertArgs& args, Console& console) {
 }
 
 MergeArgs::MergeArgs(CLI::App& app) {
-  app.add_option("FIRST", first, "first part of a split set")->required();
-  app.add_option("OUT", out, "GGUF file to write")->required();
+  add_path(app, "FIRST", first, "first part of a split set")->required();
+  add_path(app, "OUT", out, "GGUF file to write")->required();
+  app.add_flag("--json", json, "one JSON object on stdout");
 }
 int run_merge(const MergeArgs& args, Console& console) {
   io::merge_gguf(args.first, args.out, console.progress());
-  console.note(fmt::format("wrote {}", args.out));
+  if (args.json) console.json({{"file", args.out}, {"bytes", std::filesystem::file_size(args.out)}});
+  else console.note(fmt::format("wrote {}", args.out));
   return kOk;
 }
 
 SplitArgs::SplitArgs(CLI::App& app) {
-  app.add_option("IN", in, "GGUF file to split")->required();
-  app.add_option("STEM", stem, "name of the parts without -00001-of-0000N.gguf")->required();
+  add_path(app, "IN", in, "GGUF file to split")->required();
+  add_path(app, "STEM", stem, "name of the parts without -00001-of-0000N.gguf")->required();
   app.add_option("--max-size", max_size, "largest part, such as 2G");
   app.add_option("--max-tensors", max_tensors, "most tensors of a part");
   app.add_flag("--metadata-first", metadata_first, "the first part holds no tensors");
@@ -146,7 +162,7 @@ int run_split(const SplitArgs& args, Console& console) {
 }
 
 InfoArgs::InfoArgs(CLI::App& app) {
-  app.add_option("FILE", file, "GGUF file")->required();
+  add_path(app, "FILE", file, "GGUF file")->required();
   app.add_flag("--json", json, "one JSON object on stdout");
 }
 int run_info(const InfoArgs& args, Console& console) {

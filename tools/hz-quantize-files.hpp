@@ -8,6 +8,7 @@
 
 #include "tools/common/console.hpp"
 #include "tools/common/model_options.hpp"
+#include "tools/hz-quantize-main.hpp"
 
 namespace hz::tools {
 
@@ -23,7 +24,7 @@ int run_imatrix(ImatrixArgs args, Console& console);
 
 struct ConvertArgs {
   std::string folder, out, type;
-  int threads = 0;
+  EncodeArgs encode;
   bool json = false;
   explicit ConvertArgs(CLI::App& app);
 };
@@ -31,6 +32,7 @@ int run_convert(const ConvertArgs& args, Console& console);
 
 struct MergeArgs {
   std::string first, out;
+  bool json = false;
   explicit MergeArgs(CLI::App& app);
 };
 int run_merge(const MergeArgs& args, Console& console);

@@ -2,9 +2,26 @@
 // hz-quantize: smaller models: weight formats and mixes, importance matrices, conversion, split files.
 #include <fmt/format.h>
 
+#include <set>
+
 #include "tools/common/run.hpp"
 #include "tools/hz-quantize-files.hpp"
 #include "tools/hz-quantize-main.hpp"
+
+namespace {
+
+// What only quantizing takes is not for another command, though the parser hands it on.
+void refuse_strays(const CLI::App& app, const CLI::App& command) {
+  static const std::set<std::string> kShared{"--help", "--quiet", "--verbose", "--color", "--version", "--json"};
+  for (const CLI::Option* o : app.get_options())
+    if (o->count() > 0 && !kShared.contains(o->get_name()))
+      throw hz::Error(hz::ErrorKind::usage,
+                      o->get_positional() ? fmt::format("'{}' is one argument too many", o->results().front())
+                                          : fmt::format("{} has no {}", command.get_name(), o->get_name()),
+                      "", fmt::format("hz-quantize {} --help", command.get_name()));
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace hz::tools;
@@ -25,11 +42,12 @@ int main(int argc, char** argv) {
     auto info_args = std::make_shared<InfoArgs>(*info);
     auto types_json = std::make_shared<bool>(false);
     types->add_flag("--json", *types_json, "one JSON object on stdout");
-    return [=, commands = app.get_subcommands({})](Console& console) -> int {
+    return [=, main_app = &app, commands = app.get_subcommands({})](Console& console) -> int {
       for (const CLI::App* c : commands)
-        if (c->parsed() && !args->in.empty())
-          throw hz::Error(hz::ErrorKind::usage, fmt::format("'{}' is one argument too many", args->in), "",
-                          fmt::format("hz-quantize {} --help", c->get_name()));
+        if (c->parsed()) refuse_strays(*main_app, *c);
+      for (bool* json :
+           {&imatrix_args->json, &convert_args->json, &merge_args->json, &split_args->json, &info_args->json, types_json.get()})
+        *json = *json || args->json;
       if (imatrix->parsed()) return run_imatrix(*imatrix_args, console);
       if (convert->parsed()) return run_convert(*convert_args, console);
       if (merge->parsed()) return run_merge(*merge_args, console);
