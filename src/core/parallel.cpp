@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "hanzo/core/error.hpp"
+#include "src/core/stop_check.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -238,6 +239,10 @@ thread_local const std::stop_token* scope_stop = nullptr;
 
 StopScope::StopScope(std::stop_token stop) : stop_(std::move(stop)), outer_(std::exchange(scope_stop, &stop_)) {}
 StopScope::~StopScope() { scope_stop = outer_; }
+
+void check_stop_scope() {
+  if (scope_stop != nullptr && scope_stop->stop_requested()) throw Error(ErrorKind::cancelled, "stopped");
+}
 
 void parallel(int threads, FunctionRef<void(int, int)> body) {
   if (threads <= 1) {

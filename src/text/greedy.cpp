@@ -4,6 +4,8 @@
 
 #include <unordered_set>
 
+#include "src/core/stop_check.hpp"
+
 namespace hz::text::detail {
 
 std::optional<std::string> unescape_rwkv(std::string_view text) {
@@ -49,7 +51,9 @@ class Greedy::Encoder : public PieceEncoder {
 
   void piece(std::string_view whole, std::size_t begin, std::size_t end, bool) override {
     const std::string_view text = whole.substr(0, end);
+    StopCheck check;
     while (begin < end) {
+      check();
       TokenId best = -1;
       std::size_t length = 1;
       model_.trie_.prefixes(text, begin, [&](std::size_t n, std::int32_t id) {

@@ -7,6 +7,8 @@
 #include <iterator>
 #include <span>
 
+#include "src/core/stop_check.hpp"
+
 namespace hz::text::detail {
 namespace {
 
@@ -106,7 +108,9 @@ void Merges::apply_long(std::vector<Symbol>& symbols, Scratch& scratch) const {
   for (std::int32_t i = 0; i < n; ++i) link(i) = {i - 1, i + 1 < n ? i + 1 : -1};
   for (std::int32_t i = 0; i + 1 < n; ++i) candidate(i, i + 1);
   std::make_heap(heap.begin(), heap.end(), later);
+  StopCheck check;
   while (!heap.empty()) {
+    check();
     std::pop_heap(heap.begin(), heap.end(), later);
     const Candidate c = heap.back();
     heap.pop_back();

@@ -3,6 +3,7 @@
 #include "src/text/pipeline.hpp"
 
 #include "hanzo/text/utf8.hpp"
+#include "src/core/stop_check.hpp"
 
 namespace hz::text::detail {
 
@@ -12,6 +13,7 @@ void Pipeline::encode(const Fragment& fragment, Output& out) const {
   PieceOutput pieces(out, rewritten ? &*rewritten : nullptr, fragment.begin);
   const auto encoder = model_->start(pieces);
   PreTokenizer::Splitter splitter(pre_);
+  StopCheck check;
 
   // Well-formed stretches are cut; a stretch of ill-formed bytes is one piece.
   for (std::size_t begin = 0; begin < text.size();) {
@@ -19,12 +21,16 @@ void Pipeline::encode(const Fragment& fragment, Output& out) const {
     Utf8Char c = decode_utf8(text, begin);
     const bool valid = c.valid;
     while (c.valid == valid) {
+      check();
       end += c.length;
       if (end >= text.size()) break;
       c = decode_utf8(text, end);
     }
     if (valid)
-      for (const auto& p : splitter.split(text.substr(begin, end - begin))) encoder->piece(text, begin + p.begin, begin + p.end, true);
+      for (const auto& p : splitter.split(text.substr(begin, end - begin))) {
+        check();
+        encoder->piece(text, begin + p.begin, begin + p.end, true);
+      }
     else
       encoder->piece(text, begin, end, false);
     begin = end;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "hanzo/text/utf8.hpp"
+#include "src/core/stop_check.hpp"
 
 namespace hz::text::detail {
 namespace {
@@ -38,8 +39,11 @@ class Plamo2::Encoder : public PieceEncoder {
     const std::string_view text = whole.substr(begin, end - begin);
     best_.assign(text.size() + 1, Best{});
     best_.back().cost = 0;
-    for (std::size_t at = text.size(); at-- > 0;)
+    StopCheck check;
+    for (std::size_t at = text.size(); at-- > 0;) {
+      check();
       if ((static_cast<unsigned char>(text[at]) & 0xC0) != 0x80) choose(text, at);
+    }
     for (std::size_t at = 0; at < text.size(); at += best_[at].length) {
       const Best& b = best_[at];
       if (b.id >= 0)

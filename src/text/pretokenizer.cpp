@@ -5,6 +5,7 @@
 #include <utf8proc.h>
 
 #include "hanzo/text/utf8.hpp"
+#include "src/core/stop_check.hpp"
 #include "src/text/normalize.hpp"
 
 namespace hz::text::detail {
@@ -26,7 +27,9 @@ bool is_decimal(char32_t cp) {
 void cut_digits(std::string_view text, std::size_t base, bool isolate, Pieces& out) {
   std::size_t done = 0;
   std::vector<std::size_t> starts;  // of the digits of a run
+  StopCheck check;
   for (std::size_t i = 0; i < text.size();) {
+    check();
     starts.clear();
     std::size_t end = i;
     Utf8Char c = decode_utf8(text, i);
@@ -53,7 +56,9 @@ void cut_digits(std::string_view text, std::size_t base, bool isolate, Pieces& o
 
 void cut_matches(Cut cut, Regex::Matcher& matcher, std::string_view text, std::size_t base, Pieces& out) {
   std::size_t done = 0, from = 0;
+  StopCheck check;
   while (from < text.size()) {  // an empty match at the end would cut nothing
+    check();
     const auto match = matcher.search(text, from);
     if (!match) break;
     const auto [begin, end] = *match;

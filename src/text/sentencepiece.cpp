@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "hanzo/text/utf8.hpp"
+#include "src/core/stop_check.hpp"
 
 namespace hz::text::detail {
 
@@ -61,6 +62,7 @@ class SentencePieceBpe::Encoder : public PieceEncoder {
       merge();
       for (std::int32_t i = 0; i >= 0; i = at(i).next) emit(at(i));
       begin = stop;
+      check_();
     }
   }
 
@@ -85,6 +87,7 @@ class SentencePieceBpe::Encoder : public PieceEncoder {
     symbols_.clear();
     for (std::int32_t i = 0; begin < end; ++i) {
       const unsigned length = decode_utf8(text_, begin).length;
+      check_();
       symbols_.push_back({begin, length, model_.find(text_.substr(begin, length)), i - 1, i + 1});
       begin += length;
     }
@@ -92,6 +95,7 @@ class SentencePieceBpe::Encoder : public PieceEncoder {
   }
 
   bool candidate(std::int32_t left, std::int32_t right) {
+    check_();
     const Symbol &l = at(left), &r = at(right);
     const std::uint32_t length = l.length + r.length;
     const TokenId id = model_.find(text_.substr(l.begin, length));
@@ -123,6 +127,7 @@ class SentencePieceBpe::Encoder : public PieceEncoder {
 
   // An unused token only served to reach a longer one; what is left of it goes back into its halves.
   void emit(const Symbol& symbol) {
+    check_();
     pending_.assign(1, {symbol.begin, symbol.length, symbol.id});
     while (!pending_.empty()) {
       const Part p = pending_.back();
@@ -146,6 +151,7 @@ class SentencePieceBpe::Encoder : public PieceEncoder {
     TokenId id;
   };
   const SentencePieceBpe& model_;
+  StopCheck check_;
   PieceOutput& out_;
   std::string_view text_;
   std::vector<Symbol> symbols_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "hanzo/text/utf8.hpp"
+#include "src/core/stop_check.hpp"
 #include "src/text/normalize.hpp"
 
 namespace hz::text::detail {
@@ -74,7 +75,9 @@ std::vector<SpecialSplit::Found> SpecialSplit::find(std::string_view text, const
   if (trie.empty()) return found;
   std::size_t done = 0;   // everything before is taken
   std::size_t range = 0;  // the range of `parsed` that ends behind the place looked at
+  StopCheck check;
   for (std::size_t i = 0; i < text.size();) {
+    check();
     if (!trie.begins_key(static_cast<unsigned char>(text[i]))) {
       ++i;
       continue;

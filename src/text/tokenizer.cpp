@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "src/core/stop_check.hpp"
 #include "src/text/pretokenizer.hpp"
 #include "src/text/body.hpp"
 
@@ -37,7 +38,9 @@ void encode_text(const Tokenizer::Body& body, std::string_view text, const Speci
     body.algorithm->encode(fragment, out);
     fragment.first = fragment.after_special = false;
   };
+  StopCheck check;
   for (const auto& special : body.specials->find(text, parsed)) {
+    check();
     emit(special.left);
     out.put(special.id, {special.left, special.right});
     done = special.right;

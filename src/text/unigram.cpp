@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "hanzo/text/utf8.hpp"
+#include "src/core/stop_check.hpp"
 
 namespace hz::text::detail {
 namespace {
@@ -60,7 +61,9 @@ class Unigram::Encoder : public PieceEncoder {
   void forward(std::string_view text) {
     best_.assign(text.size() + 1, Best{});
     best_[0].score = 0;
+    StopCheck check;
     for (std::size_t at = 0; at < text.size();) {
+      check();
       const std::size_t character = decode_utf8(text, at).length;
       const double before = best_[at].score;
       const auto offer = [&](std::size_t length, double score, TokenId id) {

@@ -2,7 +2,9 @@
 // Long runs of one character: every kind of tokenizer and every pre-tokenizer takes time in proportion to the text.
 #include <functional>
 #include <set>
+#include <stop_token>
 
+#include "hanzo/core/parallel.hpp"
 #include "src/text/pretokenizer.hpp"
 #include "tests/catch.hpp"
 #include "tests/text/synthetic.hpp"
@@ -58,6 +60,26 @@ TEST_CASE("a megabyte of one character takes less than two seconds with every ki
       std::vector<text::TokenId> ids;
       check_seconds(2, kind, unit, [&] { ids = t->encode(s); });
       if (kind == "gpt2") CHECK(t->decode(ids) == s);
+    }
+  }
+}
+
+TEST_CASE("a stop ends the encoding of a long text, whatever the kind of tokenizer", "[text]") {
+  std::stop_source stop;
+  stop.request_stop();
+  for (const std::string kind : {"llama", "t5", "bert", "rwkv", "plamo2", "gpt2"}) {
+    const auto t = kind == "gpt2" ? test::small_bpe_tokenizer() : make(kind);
+    for (const std::string unit : {"a 1-", "aa"}) {
+      if (kind == "bert" && unit == "aa") continue;  // one word, which is too long to be looked at
+      INFO(kind << " " << unit);
+      const std::string s = run_of(unit, 50'000);
+      const StopScope scope(stop.get_token());
+      try {
+        t->encode(s);
+        FAIL_CHECK("encoded to the end");
+      } catch (const Error& e) {
+        CHECK(e.kind() == ErrorKind::cancelled);
+      }
     }
   }
 }
