@@ -176,7 +176,7 @@ Adapter Adapter::create(const Model& model, const nn::LoraOptions& options, Seed
 }
 
 Adapter Adapter::load(const std::filesystem::path& path, const Model& model, bool force) {
-  return io::is_folder(path) ? model::load_peft(path, model, force) : model::load_gguf_lora(path, model);
+  return io::is_folder(path) ? model::load_peft(path, model, force) : model::load_gguf_lora(path, model, force);
 }
 
 const std::string& Adapter::name() const { return body_->name; }

@@ -49,7 +49,7 @@ bool check_base(const std::string& recorded, const Model& model, bool force, con
 Tensor permute_rows(const Tensor& t, int heads, bool to_adjacent);
 
 Adapter load_peft(const std::filesystem::path& folder, const Model& model, bool force);
-Adapter load_gguf_lora(const std::filesystem::path& file, const Model& model);
+Adapter load_gguf_lora(const std::filesystem::path& file, const Model& model, bool force);
 std::string tokenizer_sha256(const io::Metadata& metadata);
 
 }  // namespace model

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GGUF LoRA files: general.type "adapter", adapter.type "lora", adapter.lora.alpha; tensors NAME.weight.lora_a [rank, in]
-// and .lora_b [out, rank]. Scale: alpha / rank, or 1 where alpha is 0.
+// and .lora_b [out, rank]. Scale: alpha / rank, or 1 where alpha is 0. Ours also have hanzo_base_sha256, the base they belong to.
 #include <cmath>
 
 #include "hanzo/io/gguf.hpp"
@@ -18,6 +18,10 @@ std::string text_key(const io::Metadata& meta, const std::string& key, const std
   if (v == nullptr) throw Error(ErrorKind::bad_file, key + " is missing", where, "a GGUF LoRA has it: this file is something else");
   if (v->type() != io::ValueType::string) throw Error(ErrorKind::bad_file, key + " is no string", where);
   return *meta.get<std::string>(key);
+}
+
+std::string optional_text(const io::Metadata& meta, const std::string& key, const std::string& where) {
+  return meta.find(key) == nullptr ? std::string() : text_key(meta, key, where);
 }
 
 float read_alpha(const io::Metadata& meta, const std::string& where) {
@@ -64,13 +68,15 @@ Tensor read_factor(const io::Gguf& file, const io::GgufTensor& t, const std::str
 
 }  // namespace
 
-Adapter load_gguf_lora(const std::filesystem::path& path, const Model& model) {
+Adapter load_gguf_lora(const std::filesystem::path& path, const Model& model, bool force) {
   const io::Gguf file = io::Gguf::open_part(path, model.options().read_mode);
   const std::string where = path.string();
   check_keys(file.metadata(), model, where);
   const float alpha = read_alpha(file.metadata(), where);
   auto body = std::make_shared<Adapter::Body>(body_for(model, false));
   body->name = path.stem().string();
+  body->base_sha256 = optional_text(file.metadata(), "hanzo_base_sha256", where);
+  body->forced = check_base(body->base_sha256, model, force, where) || file.metadata().get<bool>("hanzo_forced").value_or(false);
   const auto linears = linears_of(model);
   for (const auto& [module, pair] : find_pairs(file, where)) {
     if (pair.a == nullptr || pair.b == nullptr)

@@ -36,6 +36,13 @@ bool equal_bits(const Var& a, const Var& b) {
   return !a.defined() || (a.shape() == b.shape() && std::memcmp(a.tensor().raw(), b.tensor().raw(), a.tensor().nbytes()) == 0);
 }
 
+// The one alpha of a file: of the first layer that has any effect. Readers take 0 for a scale of 1, so it never is 0.
+float common_alpha(const Adapter& adapter) {
+  for (const Adapter::Target& t : adapter.targets())
+    if (t.lora.scale != 0) return t.lora.scale * static_cast<float>(t.lora.rank());
+  return static_cast<float>(adapter.targets().front().lora.rank());
+}
+
 }  // namespace
 
 void save_gguf_lora(const Adapter& adapter, const Model& model, const std::filesystem::path& file) {
@@ -43,7 +50,7 @@ void save_gguf_lora(const Adapter& adapter, const Model& model, const std::files
     throw Error(ErrorKind::unsupported, "a GGUF LoRA cannot hold the magnitudes of DoRA", file.string(),
                 "merge it, or export a PEFT folder");
   if (adapter.targets().empty()) throw Error(ErrorKind::usage, "the adapter has no layers");
-  const float alpha = adapter.targets().front().lora.scale * static_cast<float>(adapter.targets().front().lora.rank());
+  const float alpha = common_alpha(adapter);
   io::GgufWriter out;
   auto& m = out.metadata();
   m.set("general.type", {std::string("adapter")});
@@ -51,6 +58,11 @@ void save_gguf_lora(const Adapter& adapter, const Model& model, const std::files
   m.set("general.name", {adapter.name()});
   m.set("adapter.type", {std::string("lora")});
   m.set("adapter.lora.alpha", {alpha});
+  if (!adapter.base_sha256().empty()) {
+    m.set("hanzo_base_sha256", {adapter.base_sha256()});
+    m.set("hanzo_tokenizer_sha256", {adapter.tokenizer_sha256()});
+    m.set("hanzo_forced", {adapter.forced()});
+  }
   for (const Adapter::Target& t : adapter.targets()) {
     const float read = alpha / static_cast<float>(t.lora.rank());  // what a reader will multiply with
     Tensor b = t.lora.b.tensor();

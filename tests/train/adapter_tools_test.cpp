@@ -16,14 +16,17 @@ using namespace hz::train;
 namespace {
 
 // An adapter that changes something: B is not zero. size: of its values.
-Adapter some_adapter(const Model& model, float size, nn::AdapterMethod method = nn::AdapterMethod::lora, std::uint64_t seed = 3) {
-  const Adapter adapter = Adapter::create(model, {.rank = 4, .alpha = 8, .method = method}, Seed{seed});
+Adapter some_adapter(const Model& model, float size, const nn::LoraOptions& options, std::uint64_t seed = 3) {
+  const Adapter adapter = Adapter::create(model, options, Seed{seed});
   for (const Adapter::Target& t : adapter.targets()) {
     const auto b = t.lora.b.tensor().span<float>();
     for (std::size_t i = 0; i < b.size(); ++i) b[i] = size * (uniform(seed, 9, i) - 0.5f);
     t.lora.b.touch();
   }
   return adapter;
+}
+Adapter some_adapter(const Model& model, float size, nn::AdapterMethod method = nn::AdapterMethod::lora, std::uint64_t seed = 3) {
+  return some_adapter(model, size, nn::LoraOptions{.rank = 4, .alpha = 8, .method = method}, seed);
 }
 
 Model write_and_load(const std::filesystem::path& file, const TinySpec& spec) {
@@ -86,6 +89,30 @@ TEST_CASE("a GGUF LoRA says the same adapter, rslora's scale and patterns of ran
     for (const AdapterDifference& d : compare_adapters(adapter, back)) CHECK(d.relative < 1e-6);
   }
   CHECK_THROWS_AS(save_gguf_lora(some_adapter(model, 0.2f, nn::AdapterMethod::dora), model, dir.path() / "d.gguf"), Error);
+}
+
+TEST_CASE("layers of alpha 0 have no effect in a GGUF LoRA either, where 0 would read as a scale of 1", "[train][adapter]") {
+  const TempDir dir;
+  const Model model = write_and_load(dir.path() / "m.gguf", {.type = WType::q8_0});
+  for (const bool all : {true, false}) {
+    nn::LoraOptions options{.rank = 4, .alpha = all ? 0.0f : 8.0f, .targets = "attn_q,ffn_up"};
+    if (!all) options.alpha_pattern["attn_q"] = 0;
+    const Adapter adapter = some_adapter(model, 0.2f, options);
+    save_gguf_lora(adapter, model, dir.path() / "a.gguf");
+    const Adapter back = Adapter::load(dir.path() / "a.gguf", model);
+    CHECK(largest_difference(model.with_adapter(adapter), model.with_adapter(back)) < 1e-5);
+    CHECK((largest_difference(model.with_adapter(back), model) == 0) == all);
+  }
+}
+
+TEST_CASE("a GGUF LoRA of ours belongs to its base: another one is refused unless forced", "[train][adapter]") {
+  const TempDir dir;
+  const Model model = write_and_load(dir.path() / "m.gguf", {.type = WType::q8_0});
+  const Model other = write_and_load(dir.path() / "o.gguf", {.type = WType::q4_0});
+  save_gguf_lora(some_adapter(model, 0.2f), model, dir.path() / "a.gguf");
+  CHECK(Adapter::load(dir.path() / "a.gguf", model).base_sha256() == model.base_sha256());
+  CHECK_THROWS_AS(Adapter::load(dir.path() / "a.gguf", other), Error);
+  CHECK(Adapter::load(dir.path() / "a.gguf", other, true).forced());
 }
 
 TEST_CASE("adapters are compared by what they change, not by their factors", "[train][adapter]") {
