@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <hanzo/engine/evaluate.hpp>
 #include <hanzo/train/adapter_tools.hpp>
 #include <nlohmann/json.hpp>
@@ -38,7 +39,8 @@ int eval(EvalArgs& args, Console& console) {
   model_args.context = options.max_tokens;
   Model model = load_model(model_args, console);
   options.progress = console.progress();
-  const train::Dataset data = train::load_dataset(args.data.file, train::TextSide::from_gguf(model.file().metadata()), options);
+  const auto text = train::TextSide::from_gguf(model.file().metadata(), args.model.pre);
+  const train::Dataset data = train::load_dataset(args.data.file, text, options);
   tell_data(args.data.file, data.report, console);
   if (!args.adapter.empty()) model = model.with_adapter(Adapter::load(args.adapter, model, args.force));
   train::SftObjective objective(model, {}, args.model.threads);
@@ -63,7 +65,15 @@ struct MergeArgs : AdapterArgs {
   }
 };
 
+// What is written takes the place of a file of that name: never of the base.
+void spare_base(const AdapterArgs& args) {
+  std::error_code error;  // a path that is not there is no base
+  if (std::filesystem::equivalent(args.out, args.model.file, error))
+    throw Error(ErrorKind::usage, "the result would replace the base", args.out, "another name with -o");
+}
+
 int merge(const MergeArgs& args, Console& console) {
+  spare_base(args);
   const Model model = load_model(args.model, console);
   const Adapter adapter = Adapter::load(args.adapter, model, args.force);
   const train::MergeReport report =
@@ -81,7 +91,7 @@ int merge(const MergeArgs& args, Console& console) {
     ModelArgs merged_args = args.model;
     merged_args.file = args.out;
     const Model merged = load_model(merged_args, console);
-    const auto text = train::TextSide::from_gguf(model.file().metadata());
+    const auto text = train::TextSide::from_gguf(model.file().metadata(), args.model.pre);
     const Agreement a = agreement(model.with_adapter(adapter), merged, text.tokenizer->encode(read_text_file(args.text, console)),
                                   {.progress = console.progress()});
     out.update({{"kl", a.kl_mean}, {"top1_agreement", a.top1}});
@@ -102,6 +112,7 @@ struct ExportArgs : AdapterArgs {
 };
 
 int export_adapter(const ExportArgs& args, Console& console) {
+  spare_base(args);
   const Model model = load_model(args.model, console);
   const Adapter adapter = Adapter::load(args.adapter, model, args.force);
   const bool gguf = args.to == "gguf" || (args.to == "automatic" && args.out.ends_with(".gguf"));

@@ -27,6 +27,19 @@ std::string text_of(const toml::node& node, const std::string& name, const std::
   throw Error(ErrorKind::bad_file, name + " is neither text nor number nor true or false", place(file, node));
 }
 
+// The values of one option: those of an array, NAME=VALUE of a table (rank-pattern = {attn_q = 8}), or one.
+std::vector<std::string> texts_of(const toml::node& node, const std::string& name, const std::string& file) {
+  std::vector<std::string> all;
+  if (const toml::array* list = node.as_array()) {
+    for (const toml::node& e : *list) all.push_back(text_of(e, name, file));
+  } else if (const toml::table* table = node.as_table()) {
+    for (const auto& [key, value] : *table) all.push_back(fmt::format("{}={}", std::string_view(key.str()), text_of(value, name, file)));
+  } else {
+    all.push_back(text_of(node, name, file));
+  }
+  return all;
+}
+
 // Of the flags given on the command line, or of the file's options so far, one that excludes this; null without any.
 const CLI::Option* excluding(const CLI::Option& option, const std::set<const CLI::Option*>& options) {
   for (const CLI::Option* o : option.get_excludes())
@@ -44,6 +57,7 @@ void apply(CLI::App& app, std::string name, const toml::node& node, const std::s
   if (option == nullptr || name == "config" || name == "help") {
     std::vector<std::string> names;
     for (const CLI::Option* o : app.get_options()) names.insert(names.end(), o->get_lnames().begin(), o->get_lnames().end());
+    std::erase_if(names, [](const std::string& n) { return n == "config" || n == "help"; });
     const std::vector<std::string_view> views(names.begin(), names.end());
     const std::string_view near = meant(name, views);
     throw Error(ErrorKind::usage, fmt::format("{} is no option of {}", name, app.get_name()), place(file, node),
@@ -54,9 +68,9 @@ void apply(CLI::App& app, std::string name, const toml::node& node, const std::s
     throw Error(ErrorKind::usage, fmt::format("{} excludes {}", name, other->get_lnames()[0]), place(file, node), "give one of them");
   given.file.insert(option);
   try {
-    if (const toml::array* list = node.as_array())
-      for (const toml::node& e : *list) option->add_result(text_of(e, name, file));
-    else option->add_result(text_of(node, name, file));
+    std::vector<std::string> texts = texts_of(node, name, file);
+    if (option->get_expected_max() <= 1 && texts.size() > 1) texts = {fmt::format("{}", fmt::join(texts, ","))};  // as the flag has a list
+    for (std::string& text : texts) option->add_result(std::move(text));
     option->run_callback();
   } catch (const CLI::Error& e) {
     throw Error(ErrorKind::usage, e.what(), place(file, node));

@@ -67,7 +67,7 @@ int inspect(const InspectArgs& args, Console& console) {
     throw Error(ErrorKind::usage, "no model given", "", "name a GGUF file with -m: its tokenizer and chat template decide");
   if (args.data.file.empty()) throw Error(ErrorKind::usage, "no data given", "", "name a file with --data");
   const io::Gguf file = io::Gguf::open(args.model.file, io::ReadMode::map, console.progress());
-  const train::TextSide text = train::TextSide::from_gguf(file.metadata());
+  const train::TextSide text = train::TextSide::from_gguf(file.metadata(), args.model.pre);
   train::DataOptions options = args.data.options(args.model);
   options.progress = console.progress();
   const train::Dataset data = train::load_dataset(args.data.file, text, options);

@@ -85,7 +85,8 @@ void read_patterns(const std::vector<std::string>& entries, const char* flag, st
     const std::size_t at = e.rfind('=');
     T value{};
     const char* end = e.data() + e.size();
-    if (at == std::string::npos || at == 0 || std::from_chars(e.data() + at + 1, end, value).ptr != end)
+    const auto parsed = std::from_chars(at == std::string::npos ? end : e.data() + at + 1, end, value);
+    if (at == std::string::npos || at == 0 || parsed.ptr != end || parsed.ec != std::errc())
       throw Error(ErrorKind::usage, fmt::format("{} {} is not NAME=NUMBER", flag, e), "", fmt::format("{} attn_q=8", flag));
     map[e.substr(0, at)] = value;
   }
@@ -130,6 +131,7 @@ train::SftOptions SftArgs::options(Console& console) {
   o.eval = eval;
   o.out = out;
   o.rows = data.options(model);
+  o.pre = model.pre;
   o.train.schedule = optim::schedule_kind(schedule);
   o.train.recompute = !no_recompute;
   o.full = method == "full";

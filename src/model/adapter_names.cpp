@@ -88,7 +88,10 @@ std::vector<std::string> select_modules(const std::vector<std::string>& all, con
   for (std::size_t at = 0; parts.empty() || at <= targets.size();) {
     if (targets.starts_with("re:")) break;
     const std::size_t comma = std::min(targets.find(',', at), targets.size());
-    parts.push_back(targets.substr(at, comma - at));
+    std::string part = targets.substr(at, comma - at);
+    part.erase(0, part.find_first_not_of(' '));
+    part.erase(part.find_last_not_of(' ') + 1);
+    parts.push_back(std::move(part));
     at = comma + 1;
   }
   std::vector<bool> chosen(all.size());

@@ -19,7 +19,9 @@ constexpr std::string_view kNames[] = {"constant", "linear", "cosine", "wsd", "i
 double half_cosine(double progress) { return 0.5 * (1.0 + std::cos(std::numbers::pi * progress)); }
 double share(std::int64_t a, std::int64_t b) { return static_cast<double>(a) / static_cast<double>(std::max<std::int64_t>(1, b)); }
 
-[[noreturn]] void bad(const std::string& what) { throw Error(ErrorKind::usage, "[schedule] " + what); }
+[[noreturn]] void bad(const std::string& what, const std::string& hint = "") {
+  throw Error(ErrorKind::usage, "[schedule] " + what, "", hint);
+}
 
 }  // namespace
 
@@ -37,7 +39,9 @@ Schedule::Schedule(const ScheduleOptions& options) : o_(options) {
   if (o_.total < 0 || !(o_.warmup >= 0) || o_.decay < 0 || o_.timescale < 0) bad("a length is negative");
   if (!(o_.min_ratio >= 0 && o_.min_ratio <= 1)) bad("the least share " + std::to_string(o_.min_ratio) + " is not between 0 and 1");
   warmup_ = static_cast<std::int64_t>(std::ceil(o_.warmup < 1 ? o_.warmup * static_cast<double>(o_.total) : o_.warmup));
-  if (warmup_ > o_.total) bad("a warm-up of " + std::to_string(warmup_) + " steps is longer than the run of " + std::to_string(o_.total));
+  if (warmup_ > o_.total)
+    bad("a warm-up of " + std::to_string(warmup_) + " steps is longer than the run of " + std::to_string(o_.total),
+        "fewer steps, or a share of the run below 1 (--warmup 0.03)");
   decay_ = o_.decay > 0 ? o_.decay : (o_.total + 9) / 10;
   if (o_.kind == ScheduleKind::wsd && warmup_ + decay_ > o_.total) {
     if (o_.decay > 0)

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <functional>
 
+#include "hanzo/core/parallel.hpp"
 #include "hanzo/io/jsonl.hpp"
+#include "hanzo/text/utf8.hpp"
 #include "src/train/encode.hpp"
 
 namespace hz::train {
@@ -117,9 +119,13 @@ void load_plain(const std::filesystem::path& file, const Encoder& encoder, const
   std::string text;
   std::int64_t line = 0;
   while (const auto row = reader.next()) {
+    options.progress.check("reading the data");
     if (row->too_long || text.size() + row->text.size() > kMaxPlainBytes)
       throw Error(ErrorKind::bad_file, "the text is longer than " + std::to_string(kMaxPlainBytes) + " bytes",
                   line_of(file.filename().string(), row->line), "split it, or give rows");
+    if (!text::is_valid_utf8(row->text))
+      throw Error(ErrorKind::bad_file, "the text is not UTF-8", line_of(file.filename().string(), row->line),
+                  "convert it (iconv -t UTF-8)");
     text.append(static_cast<std::size_t>(line == 0 ? 0 : row->line - line), '\n').append(row->text);  // blank lines stay
     line = row->line;
   }
@@ -147,9 +153,9 @@ void RowProblems::add(std::int64_t line, std::string what) {
   if (listed.size() < kListed) listed.push_back({line, std::move(what)});
 }
 
-TextSide TextSide::from_gguf(const io::Metadata& metadata) {
+TextSide TextSide::from_gguf(const io::Metadata& metadata, std::string_view pre) {
   TextSide side;
-  side.tokenizer = text::Tokenizer::from_gguf(metadata);
+  side.tokenizer = text::Tokenizer::from_gguf(metadata, pre);
   if (const auto source = metadata.get<std::string>("tokenizer.chat_template"))
     side.chat = text::ChatTemplate::parse(*source, "tokenizer.chat_template");
   return side;
@@ -159,6 +165,7 @@ Dataset load_dataset(const std::filesystem::path& file, const TextSide& text, co
   if (options.max_tokens < 2)
     throw Error(ErrorKind::usage, "rows of " + std::to_string(options.max_tokens) + " tokens teach nothing", "", "a context of at least 2");
   Dataset data;
+  const StopScope scope(options.progress.stop);  // a row may be large, a text is one
   const Encoder encoder(text, options);
   if (is_plain(file, options)) {
     data.format = DataFormat::plain;

@@ -9,6 +9,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "hanzo/core/parallel.hpp"
+
 namespace hz::train {
 namespace {
 
@@ -37,6 +39,7 @@ std::vector<MicroBatch> micro_batches(const std::vector<Example>& examples, cons
 
 // Seconds of a micro-batch, forward and back.
 double measure(SftObjective& objective, const MicroBatch& m, bool recompute, const std::stop_token& stop) {
+  const StopScope scope(stop);  // also on the way back
   const double begin = now();
   Tape tape({.checkpoint = recompute});
   const Tensor loss = objective.loss(m.documents, stop);
@@ -103,8 +106,11 @@ TrainPlan plan_sft(const SftOptions& options, const SftReport& report) {
   LoadOptions load = options.load;
   load.context = std::max<std::int64_t>(load.context, options.rows.max_tokens);
   Model model = Model::load(options.model, load);
-  const SftData data = load_sft_data(options, TextSide::from_gguf(model.file().metadata()), report);
-  const Trained trained(model, options);
+  const SftData data = load_sft_data(options, TextSide::from_gguf(model.file().metadata(), options.pre), report);
+  const Trained trained = [&] {
+    const StopScope scope(report.progress.stop);
+    return Trained(model, options);
+  }();
   SftObjective objective(model, trained.parameters(), options.load.threads);
   const auto& examples = data.train.examples;
   const auto units = make_units(examples, options.train.packing, options.rows.max_tokens);
@@ -125,11 +131,13 @@ TrainPlan plan_sft(const SftOptions& options, const SftReport& report) {
   const std::stop_token stop = report.progress.stop;
   measure(objective, all[0], options.train.recompute, stop);  // packs weights and fills the arena
   std::vector<std::pair<double, double>> points;
+  std::uint64_t alone = 0;  // the peak of the largest micro-batch with no other before it
   for (const std::size_t i : {std::size_t{0}, all.size() / 2, all.size() - 1}) {
     report.progress.check("measuring");
     double best = measure(objective, all[i], options.train.recompute, stop);
     if (best < 1.0) best = std::min(best, measure(objective, all[i], options.train.recompute, stop));
     points.emplace_back(all[i].tokens, best);
+    if (i == 0) alone = peak_resident_bytes();
   }
   const Line line = line_through(points);
   double epoch = 0;
@@ -153,8 +161,11 @@ TrainPlan plan_sft(const SftOptions& options, const SftReport& report) {
   p.step_seconds = epoch / static_cast<double>(batches.steps_per_epoch());
   p.tokens_per_s = static_cast<double>(p.tokens_per_epoch) / epoch;
   const ParameterBytes bytes(trained.parameters(), !data.eval.empty());
-  // One micro-batch's gradient is in the peak measured already.
-  p.memory = peak_resident_bytes() + bytes.optimizer + bytes.best + bytes.floats * sums_at_once(options.train.accumulate);
+  // Beside a micro-batch wait blocks of the sizes of others, up to what the arena keeps: the more others a run has had, the
+  // more. One micro-batch's gradient is in the peak already.
+  const auto others = static_cast<double>(std::min(static_cast<std::int64_t>(all.size()), p.steps));
+  const auto waiting = static_cast<std::uint64_t>((1 - 1 / others) * static_cast<double>(peak_resident_bytes() - alone));
+  p.memory = alone + waiting + bytes.optimizer + bytes.best + bytes.floats * sums_at_once(options.train.accumulate);
   p.disk = (options.full ? model.file().total_bytes() : bytes.values) +
            static_cast<std::uint64_t>(std::max<std::int64_t>(1, options.train.keep)) * (3 * bytes.floats + bytes.best);
   p.total_memory = machine_memory();

@@ -24,8 +24,8 @@ double number(const Json& j, const char* key) {
   return found == j.end() ? 0.0 : found->is_null() ? std::nan("") : found->get<double>();
 }
 
-// Rows of the file up to step `keep`; a last line that was cut ends them.
-std::vector<MetricRow> read_rows(const std::filesystem::path& file, std::int64_t keep) {
+// Rows of the file up to step `keep`, its evaluation only when `evaluated`; a last line that was cut ends them.
+std::vector<MetricRow> read_rows(const std::filesystem::path& file, std::int64_t keep, bool evaluated) {
   std::vector<MetricRow> rows;
   std::ifstream in(file, std::ios::binary);
   for (std::string line; std::getline(in, line);) {
@@ -34,7 +34,7 @@ std::vector<MetricRow> read_rows(const std::filesystem::path& file, std::int64_t
     } catch (const Error&) {
       break;
     }
-    if (rows.back().step > keep) {
+    if (rows.back().step > keep || (rows.back().step == keep && rows.back().eval_loss && !evaluated)) {
       rows.pop_back();
       break;
     }
@@ -82,7 +82,8 @@ MetricRow parse_metric_line(std::string_view line) {
   }
 }
 
-RunLog::RunLog(std::filesystem::path folder, std::int64_t keep) : folder_(std::move(folder)), rows_(read_rows(folder_ / kMetrics, keep)) {
+RunLog::RunLog(std::filesystem::path folder, std::int64_t keep, bool evaluated)
+    : folder_(std::move(folder)), rows_(read_rows(folder_ / kMetrics, keep, evaluated)) {
   std::string lines, events = tensorboard_header(0);
   for (const MetricRow& r : rows_) {
     lines += metric_line(r) + "\n";

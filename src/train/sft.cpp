@@ -6,11 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <set>
 
+#include "hanzo/core/parallel.hpp"
 #include "hanzo/io/sha256.hpp"
 #include "hanzo/nn/losses.hpp"
+#include "src/io/input_file.hpp"
 #include "src/train/run_folder.hpp"
 #include "src/train/sft_options.hpp"
 
@@ -64,23 +65,25 @@ void split(SftData& data, double share, std::uint64_t seed) {
 }
 
 // A piece at a time: the file may be a whole model.
-std::string file_sha256(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
+std::string file_sha256(const std::filesystem::path& path, const Progress& progress) {
+  const io::InputFile file(path);
   io::Sha256 hash;
-  std::vector<char> piece(std::size_t{1} << 20);
-  do {
-    in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-    hash.update(std::string_view(piece.data(), static_cast<std::size_t>(in.gcount())));
-  } while (in);
-  if (!in.eof()) throw Error(ErrorKind::io, "cannot read the file", file.string(), "check the path");
+  std::vector<std::byte> piece(std::size_t{1} << 20);
+  for (std::uint64_t at = 0; at < file.size(); at += piece.size()) {
+    progress.check("hashing");
+    piece.resize(static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), file.size() - at)));
+    file.read(at, piece);
+    hash.update(piece);
+  }
   return hash.hex();
 }
 
 // A finished run's files, where they are still there.
-void check_finished(const RunFolder& folder, const SftOptions& o) {
-  if (std::filesystem::exists(o.data)) folder.same_hash("data", file_sha256(o.data));
-  if (!o.eval.empty() && std::filesystem::exists(o.eval)) folder.same_hash("eval", file_sha256(o.eval));
-  if (std::filesystem::exists(o.model) && o.load.isq.empty()) folder.same_hash("base", model::tensors_sha256(io::Gguf::open(o.model)));
+void check_finished(const RunFolder& folder, const SftOptions& o, const Progress& progress) {
+  const StopScope scope(progress.stop);
+  if (io::is_there(o.data)) folder.same_hash("data", file_sha256(o.data, progress));
+  if (!o.eval.empty() && io::is_there(o.eval)) folder.same_hash("eval", file_sha256(o.eval, progress));
+  if (io::is_there(o.model) && o.load.isq.empty()) folder.same_hash("base", model::tensors_sha256(io::Gguf::open(o.model)));
 }
 
 void identify(RunFolder& folder, const SftOptions& o, const Model& model, const SftData& data) {
@@ -159,15 +162,18 @@ SftResult sft(const SftOptions& options, const SftReport& report, Peers* peers) 
   result.finished_before = first && folder->state() == RunFolder::State::finished;
   if (peers != nullptr) result.finished_before = peers->any(result.finished_before);
   if (result.finished_before) {
-    if (first) check_finished(*folder, options);
+    if (first) check_finished(*folder, options, report.progress);
     return result;
   }
   LoadOptions load = options.load;
   load.context = std::max<std::int64_t>(load.context, options.rows.max_tokens);
   Model model = Model::load(options.model, load);
-  const SftData data = load_sft_data(options, TextSide::from_gguf(model.file().metadata()), report);
-  if (first) identify(*folder, options, model, data);
-  const Trained trained(model, options);
+  const SftData data = load_sft_data(options, TextSide::from_gguf(model.file().metadata(), options.pre), report);
+  const Trained trained = [&] {
+    const StopScope scope(report.progress.stop);  // the base's hash and DoRA's norms read the whole model
+    if (first) identify(*folder, options, model, data);
+    return Trained(model, options);
+  }();
   SftObjective objective(model, trained.parameters(), options.load.threads);
   result.parameters = trained.count();
   TrainOptions train = options.train;
@@ -182,12 +188,12 @@ SftResult sft(const SftOptions& options, const SftReport& report, Peers* peers) 
   if (result.train.interrupted || !first) return result;
   try {
     result.file = trained.save(options.out, report.progress);
+    result.sha256 = file_sha256(result.file, report.progress);
   } catch (const Error& e) {  // all steps are done and kept: --resume writes the result
     if (e.kind() != ErrorKind::cancelled) throw;
     result.train.interrupted = true;
     return result;
   }
-  result.sha256 = file_sha256(result.file);
   folder->finish(result_of(result, options.full));
   return result;
 }

@@ -4,6 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
+#include "hanzo/backend/backend.hpp"
+
 namespace hz::train {
 namespace {
 
@@ -12,7 +16,7 @@ std::string method_name(nn::AdapterMethod m) {
 }
 
 struct Bounds {
-  const char* name;
+  std::string name;
   double value, low, high;
 };
 
@@ -23,23 +27,27 @@ void check_options(const SftOptions& o) {
   if (o.data.empty()) throw Error(ErrorKind::usage, "no data given", "", "name a file with --data");
   const TrainOptions& t = o.train;
   constexpr double kMany = 1e12;
-  const Bounds all[] = {{"lr", t.lr, 0, 1000},
-                        {"weight-decay", t.weight_decay, 0, 1000},
-                        {"lora-plus", t.lora_plus, 1e-6, 1e6},
-                        {"beta1", t.beta1, 0, 0.9999},
-                        {"beta2", t.beta2, 0, 0.999999},
-                        {"eps", t.eps, 1e-30, 1},
-                        {"clip", t.clip, 0, 1e30},
-                        {"warmup", t.warmup, 0, kMany},
-                        {"min-lr-ratio", t.min_lr_ratio, 0, 1},
-                        {"alpha", static_cast<double>(o.adapter.alpha), -1e6, 1e6},
-                        {"dropout", static_cast<double>(o.adapter.dropout), 0, 0.99},
-                        {"eval-split", o.eval_split, 0, 0.9},
-                        {"steps", static_cast<double>(t.steps), 0, kMany},
-                        {"epochs", static_cast<double>(t.epochs), 0, kMany},
-                        {"micro-batch", static_cast<double>(t.micro_batch), 1, kMany},
-                        {"accumulate", static_cast<double>(t.accumulate), 1, kMany},
-                        {"rank", static_cast<double>(o.adapter.rank), 1, 4096}};
+  std::vector<Bounds> all{{"lr", t.lr, 0, 1000},
+                          {"weight-decay", t.weight_decay, 0, 1000},
+                          {"lora-plus", t.lora_plus, 1e-6, 1e6},
+                          {"beta1", t.beta1, 0, 0.9999},
+                          {"beta2", t.beta2, 0, 0.999999},
+                          {"eps", t.eps, 1e-30, 1},
+                          {"clip", t.clip, 0, 1e30},
+                          {"warmup", t.warmup, 0, kMany},
+                          {"min-lr-ratio", t.min_lr_ratio, 0, 1},
+                          {"alpha", static_cast<double>(o.adapter.alpha), -1e6, 1e6},
+                          {"dropout", static_cast<double>(o.adapter.dropout), 0, 0.99},
+                          {"eval-split", o.eval_split, 0, 0.9},
+                          {"steps", static_cast<double>(t.steps), 0, kMany},
+                          {"epochs", static_cast<double>(t.epochs), 0, kMany},
+                          {"micro-batch", static_cast<double>(t.micro_batch), 1, kMany},
+                          {"accumulate", static_cast<double>(t.accumulate), 1, kMany},
+                          {"early-stop", static_cast<double>(t.early_stop), 0, kMany},
+                          {"rank", static_cast<double>(o.adapter.rank), 1, 4096}};
+  for (const auto& [key, rank] : o.adapter.rank_pattern) all.push_back({"rank-pattern " + key, static_cast<double>(rank), 1, 4096});
+  for (const auto& [key, alpha] : o.adapter.alpha_pattern)
+    all.push_back({"alpha-pattern " + key, static_cast<double>(alpha), -1e6, 1e6});
   for (const Bounds& b : all)
     if (!(b.value >= b.low && b.value <= b.high))
       throw Error(ErrorKind::usage, fmt::format("--{} is {:g}", b.name, b.value), "",
@@ -85,6 +93,8 @@ nlohmann::ordered_json config_of(const SftOptions& o) {
             {"format", std::string(name_of(o.rows.format))},
             {"train-on-prompt", o.rows.train_on_prompt},
             {"strict", o.rows.strict},
+            {"pre", o.pre},
+            {"device", o.load.backend ? std::string(o.load.backend->name()) : o.load.device},
             {"activations", o.load.activations == nn::Activations::f32 ? "f32" : "int8"},
             {"kv", o.load.kv == KvKind::f32 ? "f32" : o.load.kv == KvKind::q8_0 ? "q8_0" : "f16"}});
   return c;

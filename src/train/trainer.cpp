@@ -189,12 +189,23 @@ void Trainer::remember_best(double loss) {
   for (const Var& v : optimizer_->parameters()) best_.push_back(v.tensor().clone());
 }
 
-void Trainer::evaluate_now(std::stop_token stop) {
+// Empty when a stop came first.
+std::optional<double> Trainer::evaluation(std::stop_token stop) {
+  try {
+    return evaluate(objective_, eval_, options_.max_tokens, std::move(stop));
+  } catch (const Error& e) {
+    if (e.kind() == ErrorKind::numeric && state_.step > 0) diverged(e);
+    if (e.kind() != ErrorKind::cancelled) throw;
+    return std::nullopt;
+  }
+}
+
+void Trainer::note_evaluation(double loss) {
   MetricRow row;
   row.step = state_.step;
   row.epoch = epoch_now();
-  row.eval_loss = evaluate(objective_, eval_, options_.max_tokens, std::move(stop));
-  remember_best(*row.eval_loss);
+  row.eval_loss = loss;
+  remember_best(loss);
   tell(row);
   if (options_.early_stop > 0 && state_.stale >= options_.early_stop) state_.stopped = true;
 }
@@ -222,7 +233,8 @@ void Trainer::restore(const Checkpoint& c) {
     const Tensor* t = c.find(name);
     return t == nullptr ? Tensor() : *t;
   };
-  tree_.load_state([&](const std::string& name) { return tensor("gradient." + name); }, state_.micro);
+  if (peers_->size() > 1) state_.micro = 0;  // a part of a step is one process's: several do it again
+  else tree_.load_state([&](const std::string& name) { return tensor("gradient." + name); }, state_.micro);
   best_.clear();
   if (state_.best_step < 0) return;
   for (const Var& v : optimizer_->parameters()) {
@@ -236,17 +248,23 @@ void Trainer::interrupt() {
   save();
 }
 
+// A stop amid a step: what one process has of it is kept; several, who have it in parts, do it again.
+void Trainer::interrupt_step(const Step& step) {
+  if (peers_->size() > 1) tree_.clear();
+  state_.micro = tree_.leaves();
+  state_.loss_sum = state_.micro > 0 ? std::accumulate(step.losses.begin(), step.losses.end(), 0.0) : 0.0;
+  interrupt();
+}
+
 // Evaluation and checkpoint after a step; false when the run ends here.
 bool Trainer::between_steps(std::stop_token stop) {
   if (!state_.evaluated && !eval_.empty() && due(options_.eval_every)) {
-    try {
-      evaluate_now(peers_->size() == 1 ? stop : std::stop_token{});
-    } catch (const Error& e) {
-      if (e.kind() == ErrorKind::numeric && state_.step > 0) diverged(e);
-      if (e.kind() != ErrorKind::cancelled) throw;
+    const std::optional<double> loss = evaluation(stop);
+    if (peers_->any(!loss)) {  // a rank that had its loss in time forgets it with the others
       interrupt();
       return false;
     }
+    note_evaluation(*loss);
   }
   state_.evaluated = true;
   const bool last = state_.step >= total_ || state_.stopped;
@@ -261,10 +279,9 @@ TrainResult Trainer::run(bool resume, const std::function<void(const Progressed&
   report_ = report;
   if (resume)
     if (const auto c = checkpoints_.latest()) restore(*c);
-  if (peers_->rank() == 0) log_ = std::make_unique<RunLog>(folder_, state_.step);
+  if (peers_->rank() == 0) log_ = std::make_unique<RunLog>(folder_, state_.step, state_.evaluated);
   begun_ = now();
   begun_step_ = state_.step;
-  const bool alone = peers_->size() == 1;
   while ((tree_.leaves() > 0 && state_.step < total_) || between_steps(stop)) {
     Step step{batches_.step(state_.step), 0, 0, {}};
     const auto leaves = static_cast<std::int64_t>(step.batch.micro_batches.size());
@@ -273,10 +290,8 @@ TrainResult Trainer::run(bool resume, const std::function<void(const Progressed&
     step.first = std::min(leaves, share * peers_->rank());
     step.last = std::min(leaves, step.first + share);
     if (state_.micro > 0) step.losses.push_back(state_.loss_sum);
-    if (!take_step(step, alone ? stop : std::stop_token{})) {
-      state_.micro = tree_.leaves();
-      state_.loss_sum = std::accumulate(step.losses.begin(), step.losses.end(), 0.0);
-      interrupt();
+    if (peers_->any(!take_step(step, stop))) {
+      interrupt_step(step);
       break;
     }
     finish_step(step);

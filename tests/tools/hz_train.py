@@ -58,6 +58,12 @@ with tempfile.TemporaryDirectory() as name:
 
     # usage
     check("no data", run("sft", "-m", model, "-o", home / "x").returncode == 2)
+    r = run("sft", "--rank", "x")
+    check("a wrong flag names the subcommand whose help has it", r.returncode == 2 and "hz-train sft --help" in r.stderr, r)
+    r = run("sft", *common, "-o", home / "x", "--warmup", 1000)
+    check("a warm-up longer than the run says what to do", r.returncode == 2 and "--warmup" in r.stderr and not (home / "x").exists(), r)
+    r = run("inspect", "-m", model, "--data", data, "--pre", "nothing-known")
+    check("a pre-tokenizer that is none", r.returncode == 2 and "--pre" in r.stderr, r)
     check("no folder", "-o" in run("sft", "-m", model, "--data", data).stderr)
     r = run("sft", *common, "-o", home / "x", "--schedule", "cosin")
     check("a mistyped schedule", r.returncode == 2 and "did you mean cosine" in r.stderr, r)
@@ -94,8 +100,11 @@ with tempfile.TemporaryDirectory() as name:
     check("a folder that is not empty is refused", r.returncode == 2 and "--resume" in r.stderr, r)
     r = run("sft", *common, "-o", home / "a", "--resume")
     check("a finished run says so and exits 0", r.returncode == 0 and "finished" in r.stderr, r)
-    r = run("sft", *common, "-o", home / "a", "--resume", "--clip", "0.5")
-    check("a difference is refused by name", r.returncode == 2 and "--clip" in r.stderr, r)
+    for flag, value in (("--clip", "0.5"), ("--device", "reference"), ("--pre", "gpt-2"), ("--alpha", 8), ("--kv", "f32"), ("--activations", "f32"), ("--seed", 4), ("--targets", "attn_q"), ("--eval-split", "0.1"), ("--format", "messages")):
+        r = run("sft", *[x for i, x in enumerate(common) if x != flag and (i == 0 or common[i - 1] != flag)], "-o", home / "a", "--resume", flag, value)
+        check(f"another {flag} is refused by name", r.returncode == 2 and flag in r.stderr, r)
+    r = run("sft", *common, "-o", home / "a", "--resume", "-t", 2, "--checkpoint-every", 7, "--keep", 3, "--json", "--no-recompute")
+    check("what changes no result may differ", r.returncode == 0 and "finished" in r.stderr, r)
 
     # configuration
     config = home / "run.toml"
@@ -111,6 +120,14 @@ with tempfile.TemporaryDirectory() as name:
     config.write_text("steps = 3\n")
     r = run("plan", "-m", model, "--data", data, "--config", config, "--epochs", 2, "--accumulate", 20, "--json")
     check("a flag wins over what it excludes in the file", r.returncode == 0 and json.loads(r.stdout)["steps"] == 2, r)
+    for text, says in (("early_stop = -1", "--early-stop is -1"), ("rank = 4.5", "--rank"), ("lr = [1, 2]", "--lr"), ("config = 'x'", "config is no option"), ("rank_pattern = {attn_q = 99999999999}", "--rank-pattern"), ("[train]\nlr = 1", "train is no option")):
+        config.write_text(text + "\n")
+        r = run("sft", "-m", model, "--data", data, "--config", config, "-o", home / "c2")
+        check(f"{text!r} in a file", r.returncode == 2 and says in r.stderr and "try: config" not in r.stderr and not (home / "c2").exists(), r)
+    config.write_text('targets = ["attn_q", "ffn_up"]\nrank_pattern = {attn_q = 2}\n')
+    r = run("plan", "-m", model, "--data", data, "--config", config, "--json")
+    flags = run("plan", "-m", model, "--data", data, "--targets", "attn_q, ffn_up", "--rank-pattern", "attn_q=2", "--json")
+    check("lists and tables in a file are those of the flags", r.returncode == 0 and json.loads(r.stdout)["parameters"] == json.loads(flags.stdout)["parameters"], (r, flags))
     config.write_text('lr = nan\n')
     r = run("sft", "-m", model, "--data", data, "--config", config, "-o", home / "c2")
     check("NaN in a file", r.returncode == 2 and "--lr is nan" in r.stderr and not (home / "c2").exists(), r)
@@ -119,6 +136,15 @@ with tempfile.TemporaryDirectory() as name:
     check("a configuration without end is refused", run("sft", "--config", "/dev/zero", "-o", home / "c2").returncode == 3)
 
     # Ctrl-C
+    text = home / "long.txt"
+    text.write_text("hello world of texts without an end " * 2_000_000)
+    process = subprocess.Popen([TOOL, "inspect", "-m", str(model), "--data", str(text)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    time.sleep(1)
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    err = process.communicate(timeout=120)[1]
+    check("Ctrl-C ends the tokenizing of a long text", process.returncode == 130 and time.monotonic() - begin < 5, (process.returncode, time.monotonic() - begin, err))
+    text.unlink()
     slow = ["-t", 1, "--checkpoint-every", 3]
     process = subprocess.Popen([TOOL, *map(str, ["sft", *common, *slow, "-o", home / "stop", "--json"])], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     for line in process.stdout:
@@ -210,6 +236,10 @@ with tempfile.TemporaryDirectory() as name:
     check("the same change", json.loads(r.stdout)["relative"] < 1e-6, r)
     check("diff of one adapter with itself", run("diff", "-m", model, home / "a", home / "c").returncode == 0)
     check("diff of two adapters exits with 5", run("diff", "-m", model, home / "a", home / "whole").returncode == 5)
+    for command in (["merge", "--force"], ["export", "--to", "gguf"]):
+        before = model.read_bytes()
+        r = run(command[0], "-m", model, "--lora", home / "a", "-o", model, *command[1:])
+        check(f"{command[0]} does not replace its base", r.returncode == 2 and "replace the base" in r.stderr and model.read_bytes() == before, r)
     r = run("merge", "-m", model, "--lora", home / "a", "-o", home / "merged.gguf", "--json", "--force")
     check("merge tells what survives", r.returncode == 0 and 0 < json.loads(r.stdout)["survival"] <= 1, r)
     r = run("merge", "-m", model, "--lora", home / "a", "-o", home / "merged2.gguf", "--least", "1")

@@ -168,6 +168,13 @@ TEST_CASE_METHOD(Files, "a JSON array has rows too; a plain text is cut into pie
     for (const auto id : e.ids) all += small_bpe_tokenizer()->piece(id);
   CHECK(all == "hello world\n\nhello world<|im_end|>");
   CHECK(d.format == DataFormat::plain);
+  try {
+    load("hello world\n\nhel\xfflo\n", {}, small_text_side(), "d.txt");
+    FAIL_CHECK("accepted");
+  } catch (const Error& e) {
+    CHECK(says(std::string(e.what()) + e.where(), "not UTF-8d.txt, line 3"));
+  }
+  CHECK_THROWS_AS(TextSide::from_gguf(small_text(), "no-such-rule"), Error);  // the pre-tokenizer of --pre is obeyed
 }
 
 TEST_CASE_METHOD(Files, "rows are the same tokens whatever the day", "[train][data]") {

@@ -88,6 +88,9 @@ TEST_CASE("a log that goes on drops what will be measured again, and a line that
   CHECK(lines.find("\"loss\":null") != std::string::npos);
   CHECK(events_in(content(dir.path() / "events.out.tfevents.0000000000.hanzo")) == 6);  // the header too
   CHECK(RunLog(dir.path(), 9).rows().back().step == 4);
+  CHECK(RunLog(dir.path(), 4, false).rows().size() == 5);  // an evaluation that was made once more would stand there twice
+  CHECK(RunLog(dir.path(), 3).rows().size() == 4);
+  CHECK(RunLog(dir.path(), 3, false).rows().size() == 3);
   log.write_picture();
   const std::string svg = content(dir.path() / "loss.svg");
   CHECK(svg.find("<svg") == 0);

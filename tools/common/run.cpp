@@ -33,6 +33,12 @@ const CLI::App& innermost(const CLI::App& app) {
   return named.empty() ? app : innermost(*named.back());
 }
 
+// What lists the options of the subcommand named: "hz-train sft --help".
+std::string help_of(const CLI::App& app) {
+  const auto named = app.get_subcommands();
+  return app.get_name() + (named.empty() ? " --help" : " " + help_of(*named.back()));
+}
+
 std::vector<std::string> flags_of(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* o : app.get_options()) {
@@ -59,7 +65,7 @@ std::vector<std::string> with_long_flags(const CLI::App& app, std::vector<std::s
 
 Error usage_error(const CLI::App& app, const CLI::ParseError& e) {
   const CLI::App& inner = innermost(app);
-  const std::string help = fmt::format("{} --help", app.get_name());
+  const std::string help = help_of(app);
   const auto left = app.remaining(true);
   const auto unknown = std::find_if(left.begin(), left.end(), [](const std::string& s) { return s.size() > 1 && s[0] == '-'; });
   if (dynamic_cast<const CLI::ExtrasError*>(&e) == nullptr || left.empty()) return Error(ErrorKind::usage, e.what(), "", help);

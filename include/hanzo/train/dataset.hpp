@@ -45,7 +45,7 @@ struct DataOptions {
   bool train_on_prompt = false;    // every token is learned, not the answers alone
   bool strict = false;             // the first row of `bad`, `untrained` or `truncated` is an error
   std::size_t max_row_bytes = std::size_t{64} << 20;
-  Progress progress = {};
+  Progress progress = {};  // its stop ends reading and tokenizing
 };
 
 // Rows that are not used, or not whole, by line. The first kListed of each kind are listed.
@@ -78,8 +78,8 @@ struct Dataset {
 struct TextSide {
   std::shared_ptr<const text::Tokenizer> tokenizer;
   std::optional<text::ChatTemplate> chat;  // absent: alpaca rows use their own headings, conversations are refused
-  // From the metadata of a model file. Throws as Tokenizer and ChatTemplate do.
-  static TextSide from_gguf(const io::Metadata& metadata);
+  // From the metadata of a model file; pre: a pre-tokenizer in place of the file's. Throws as Tokenizer and ChatTemplate do.
+  static TextSide from_gguf(const io::Metadata& metadata, std::string_view pre = {});
 };
 
 // Reads, checks and encodes a file. Throws Error(bad_file) naming the line where `strict` refuses, and when no row is left.

@@ -23,9 +23,9 @@ struct MetricRow {
 
 class RunLog {
  public:
-  // Goes on with the files of `folder`: rows after step `keep` are dropped (they will be measured again), and the events
-  // are written anew. Throws Error(io).
-  RunLog(std::filesystem::path folder, std::int64_t keep);
+  // Goes on with the files of `folder`: rows after step `keep` are dropped (they will be measured again), without
+  // `evaluated` also the evaluation of that step, and the events are written anew. Throws Error(io).
+  RunLog(std::filesystem::path folder, std::int64_t keep, bool evaluated = true);
   void add(const MetricRow& row);  // appends to metrics.jsonl and to the events
   const std::vector<MetricRow>& rows() const { return rows_; }
   void write_picture() const;  // loss.svg

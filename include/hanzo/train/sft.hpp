@@ -36,6 +36,7 @@ struct SftOptions {
   nn::LoraOptions adapter;                       // without `full`
   TrainOptions train;
   DataOptions rows;  // max_tokens also bounds packed units
+  std::string pre;   // pre-tokenizer in place of the model file's, or empty
   LoadOptions load;
   bool resume = false;
 };

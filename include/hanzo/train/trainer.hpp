@@ -42,7 +42,7 @@ class Peers {
   virtual void sum(std::vector<Tensor>&) {}
   // The ranks' lists, one after another, in every rank.
   virtual std::vector<double> gather(std::vector<double> mine) { return mine; }
-  virtual bool any(bool mine) { return mine; }
+  virtual bool any(bool mine) { return mine; }  // whether it is true in any rank
 };
 
 struct TrainOptions {
@@ -105,10 +105,12 @@ class Trainer {
   void finish_step(const Step& step);
   bool between_steps(std::stop_token stop);
   void interrupt();
+  void interrupt_step(const Step& step);
   void mind_memory();
   void check_parameters() const;
   TrainResult result() const;
-  void evaluate_now(std::stop_token stop);
+  std::optional<double> evaluation(std::stop_token stop);
+  void note_evaluation(double loss);
   void remember_best(double loss);
   void restore(const Checkpoint& checkpoint);
   void save();
