@@ -69,7 +69,7 @@ void apply(CLI::App& app, std::string name, const toml::node& node, const std::s
   given.file.insert(option);
   try {
     std::vector<std::string> texts = texts_of(node, name, file);
-    if (option->get_expected_max() <= 1 && texts.size() > 1) texts = {fmt::format("{}", fmt::join(texts, ","))};  // as the flag has a list
+    if (option->get_expected_max() <= 1 && texts.size() > 1) texts = {fmt::to_string(fmt::join(texts, ","))};  // as the flag has a list
     for (std::string& text : texts) option->add_result(std::move(text));
     option->run_callback();
   } catch (const CLI::Error& e) {

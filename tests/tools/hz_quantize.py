@@ -15,7 +15,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "design"))
 import checks  # noqa: E402
 
-TOOL, RUN, TINY_CHAT = sys.argv[1:4]
+TOOL, RUN, TINY_CHAT = (str(pathlib.Path(a).resolve()) for a in sys.argv[1:4])
 result = checks.Checks()
 
 

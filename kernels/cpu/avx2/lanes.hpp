@@ -78,7 +78,8 @@ HZ_FN void dot32_rows(const int8_t* w, size_t stride, const int8_t* x, VI& first
   second = h.second;
 }
 template <bool kShifted>
-HZ_FN void dot32_points_rows(const int8_t* points, size_t stride, const uint32_t* signs, size_t words, const int8_t* x, VI& first, VI& second) {
+HZ_FN void dot32_points_rows(const int8_t* points, size_t stride, const uint32_t* signs, size_t words, const int8_t* x, VI& first,
+                             VI& second) {
   const Halves h = dot32_eight_points<kShifted>(points, stride, signs, words, load_bytes(x));
   first = h.first;
   second = h.second;

@@ -72,7 +72,8 @@ HZ_FN void dot32_rows(const int8_t* w, size_t stride, const int8_t* x, VI& first
   join(dot32_eight(w, stride, load_bytes(x)), dot32_eight(w + 8 * stride, stride, load_bytes(x)), first, second);
 }
 template <bool kShifted>
-HZ_FN void dot32_points_rows(const int8_t* points, size_t stride, const uint32_t* signs, size_t words, const int8_t* x, VI& first, VI& second) {
+HZ_FN void dot32_points_rows(const int8_t* points, size_t stride, const uint32_t* signs, size_t words, const int8_t* x, VI& first,
+                             VI& second) {
   const __m256i xv = load_bytes(x);
   join(dot32_eight_points<kShifted>(points, stride, signs, words, xv),
        dot32_eight_points<kShifted>(points + 8 * stride, stride, signs + 8 * words, words, xv), first, second);

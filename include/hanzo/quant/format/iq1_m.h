@@ -38,7 +38,8 @@ struct iq1_m {
   }
   HZ_FN void signs(const Block& b, uint32_t* out) {
     for (int j = 0; j < 8; ++j)  // a nibble a point, its top bit
-      out[j] = (uint32_t)((b.qh[2 * j] & 8) >> 3 | (b.qh[2 * j] & 128) << 1 | (b.qh[2 * j + 1] & 8) << 13 | (b.qh[2 * j + 1] & 128) << 17) * 255u;
+      out[j] = 255u * (uint32_t)((b.qh[2 * j] & 8) >> 3 | (b.qh[2 * j] & 128) << 1 | (b.qh[2 * j + 1] & 8) << 13 |
+                                 (b.qh[2 * j + 1] & 128) << 17);
   }
   HZ_FN GroupScales scales(const Block& b, int j) {
     const int two = b.scales[j / 2] >> (6 * (j % 2));
