@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the tests run under a sanitizer, which slows everything down and takes address space.
 #pragma once
+#include <cstddef>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HZ_TEST_SANITIZED true
@@ -15,4 +16,6 @@
 
 namespace hz::test {
 inline constexpr bool kSanitized = HZ_TEST_SANITIZED;
+// The length of a long run: sanitizers look at memory, not at time.
+constexpr std::size_t long_run(std::size_t n) { return kSanitized ? n / 50 : n; }
 }

@@ -14,7 +14,6 @@
 #include <exception>
 
 #include "hanzo/core/error.hpp"
-#include "tests/sanitized.hpp"
 
 namespace hz::conformance {
 namespace {

@@ -19,7 +19,7 @@ namespace {
 const std::string kUnits[] = {"a",    " ",           "\n", "\t", "\r\n", "1", "'", "-", "\u00e9", "\u6f22", "\u0301", "\U0001F468\u200D",
                               "\xff", "\xe2\x96\x81"};
 
-constexpr std::size_t kMegabyte = test::kSanitized ? 10'000 : 1'000'000;  // sanitizers look at memory, not at time
+constexpr std::size_t kMegabyte = test::long_run(1'000'000);
 
 std::string run_of(const std::string& unit, std::size_t bytes) {
   std::string s;

@@ -131,7 +131,8 @@ TEST_CASE("sentencepiece: defaults of absent keys, and scores must be there", "[
 TEST_CASE("sentencepiece: long runs take n log n time", "[text]") {
   const auto t = make();
   for (const std::string& s :
-       {std::string(1'000'000, 'a'), std::string(200'000, ' '), std::string(200'000, '\n'), std::string(300'000, 'x')}) {
+       {std::string(test::long_run(1'000'000), 'a'), std::string(test::long_run(200'000), ' '),
+        std::string(test::long_run(200'000), '\n'), std::string(test::long_run(300'000), 'x')}) {
     std::vector<text::TokenId> ids;
     CHECK(test::cpu_seconds([&] { ids = t->encode(s); }) < 2);
     CHECK(t->decode(ids) == s);
