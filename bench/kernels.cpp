@@ -24,7 +24,7 @@ void report(benchmark::State& state, double macs) {
 
 // [rows, cols] weights against `tokens` activations.
 void product(benchmark::State& state, WType type, std::int64_t rows, std::int64_t cols, std::int64_t tokens, bool pack) {
-  const auto backend = make_backend("cpu", {.threads = 1, .isa = isa(), .pack = pack});
+  const auto backend = make_backend("cpu", {.threads = 1, .isa = isa(), .pack = pack, .expand_bytes = UINT64_MAX});
   const QTensor w = test::random_weights(type, {rows, cols}, 1);
   const Tensor x = test::random_tensor({tokens, cols}, 2);
   Tensor y = Tensor::empty({tokens, rows});
@@ -42,7 +42,7 @@ void product(benchmark::State& state, WType type, std::int64_t rows, std::int64_
 
 // dX [tokens, cols] = dY * W on the way back.
 void input_grad(benchmark::State& state, WType type, std::int64_t rows, std::int64_t cols, std::int64_t tokens, bool pack) {
-  const auto backend = make_backend("cpu", {.threads = 1, .isa = isa(), .pack = pack});
+  const auto backend = make_backend("cpu", {.threads = 1, .isa = isa(), .pack = pack, .expand_bytes = UINT64_MAX});
   const QTensor w = test::random_weights(type, {rows, cols}, 1);
   const Tensor dy = test::random_tensor({tokens, rows}, 2);
   Tensor dx = Tensor::empty({tokens, cols});

@@ -13,9 +13,11 @@ struct FormatKernels {
   int step;            // weights per fma: 32, or 16
   int low;             // value of code 0 in an expanded panel
   std::int64_t packed_unit;    // weights per packed block along k; 0: the format has no packed form
+  bool expanded;               // panels take more bytes than the rows in the file (codebook formats)
   std::size_t packed_bytes;    // of sixteen rows and packed_unit weights
 
-  // Sixteen rows of GGUF bytes (fewer at the edge: the rest is zero) to the packed panel and back.
+  // Sixteen rows of GGUF bytes (fewer at the edge: the rest is zero) to the packed panel and back; unpack is null where
+  // the form is expanded.
   void (*pack)(const std::byte* rows, std::size_t stride, int count, std::int64_t k, std::byte* panel);
   void (*unpack)(const std::byte* panel, int count, std::int64_t k, std::byte* rows, std::size_t stride);
   // Columns [k0, k1) of sixteen rows, from GGUF bytes or from the packed panel, as an integer panel.

@@ -83,6 +83,19 @@ static void tile(const IntPanel& p, const ActRow* x, int64_t first_block, int to
   int_tile_kind<Traits<W>::kTop, Traits<W>::kVariant>(p, x, first_block, tokens, y, carry);
 }
 
+// P: the format itself, or its expanded form.
+template <class P>
+constexpr void offer_panels(FormatKernels& f) {
+  f.packed_unit = P::kElems;
+  f.packed_bytes = PanelLayout<P>::kBytes;
+  f.expanded = Expanding<P>;
+  f.pack = &pack<P>;
+  if constexpr (!Expanding<P>) f.unpack = &unpack<P>;
+  f.expand_packed = &expand_packed<P>;
+  f.expand_float_packed = &expand_float_packed<P>;
+  f.matvec_packed = &matvec_packed<P>;
+}
+
 template <class W>
 constexpr FormatKernels make_format() {
   FormatKernels f{};
@@ -97,15 +110,8 @@ constexpr FormatKernels make_format() {
     f.expand = &expand<W>;
     f.tile = &tile<W>;
     f.matvec_rows = &matvec_rows<W>;
-    if constexpr (requires { W::kBits; }) {
-      f.packed_unit = W::kElems;
-      f.packed_bytes = PanelLayout<W>::kBytes;
-      f.pack = &pack<W>;
-      f.unpack = &unpack<W>;
-      f.expand_packed = &expand_packed<W>;
-      f.expand_float_packed = &expand_float_packed<W>;
-      f.matvec_packed = &matvec_packed<W>;
-    }
+    if constexpr (Codebook<W>) offer_panels<quant::Expanded<W>>(f);
+    else if constexpr (requires { W::kBits; }) offer_panels<W>(f);
   } else {
     f.packed_unit = 1;
     f.packed_bytes = 16 * sizeof(typename W::Block);

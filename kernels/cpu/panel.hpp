@@ -4,6 +4,7 @@
 // rows wide; then the raw codes as bit planes, 64 * kBits bytes for each 32 weights. A code of 5, 6 or 3 bits is
 // a plane of 4, 4 or 2 low bits and one of 1, 2 or 1 high bits. In a plane of B bits, step v (weights 4v..4v+3)
 // lies in vector v % B, field v / B; a vector holds [16 rows][4 weights] bytes.
+// Codebook formats are packed as their expanded form, whose head and codes are derived from a Block.
 #pragma once
 
 namespace hz::cpu {
@@ -24,6 +25,10 @@ struct LaneInt {
   friend LaneInt operator>>(LaneInt a, int n) { return {shr_by(a.v, n)}; }  // of non-negative lanes
 };
 
+// Forms whose head and codes are not the bits of a Block (quant/format/expanded.h).
+template <class W>
+concept Expanding = requires { W::kBlockBytes; };
+
 template <class W>
 struct PanelLayout {
   static constexpr int kLowBits = W::kBits == 5 || W::kBits == 6 ? 4 : W::kBits == 3 ? 2 : W::kBits;
@@ -33,7 +38,8 @@ struct PanelLayout {
     for (const quant::HeadRange& r : W::kHead) n += r.bytes;
     return n;
   }();
-  static_assert(kHeadBytes * 8 + W::kElems * W::kBits == (int)sizeof(typename W::Block) * 8, "every bit of a block is head or code");
+  static_assert(Expanding<W> || kHeadBytes * 8 + W::kElems * W::kBits == (int)sizeof(typename W::Block) * 8,
+                "every bit of a block is head or code");
   static constexpr int kGroupBytes = 64 * W::kBits;                              // codes of 16 rows and 32 weights
   static constexpr int64_t kBytes = kHeadBytes * 16 + W::kElems / 32 * kGroupBytes;  // of 16 rows and a block
   // Where head byte `at` of a Block begins in the panel's head, for row 0.
@@ -79,10 +85,12 @@ HZ_FN void raw_codes(const typename W::Block& b, int j, uint8_t* out) {
   }
 }
 
-// Puts Bits bits of code `value` for step v into a plane.
+// Puts Bits bits of the four codes of step v, one a byte, into a plane.
 template <int Bits>
-HZ_FN void put_bits(uint8_t* plane, int v, int row, int i, int value) {
-  plane[v % Bits * 64 + row * 4 + i] = (uint8_t)(plane[v % Bits * 64 + row * 4 + i] | value << (v / Bits * Bits));
+HZ_FN void put_bits(uint8_t* plane, int v, int row, uint32_t four) {
+  uint8_t* at = plane + v % Bits * 64 + row * 4;
+  four = quant::load32(at) | four << (v / Bits * Bits);
+  memcpy(at, &four, 4);
 }
 template <int Bits>
 HZ_FN int get_bits(const uint8_t* plane, int v, int row, int i) {
@@ -96,18 +104,25 @@ static void pack(const std::byte* rows, size_t stride, int count, int64_t k, std
   for (int r = 0; r < count; ++r)
     for (int64_t b = 0; b < k / W::kElems; ++b) {
       const auto& block = *((const typename W::Block*)(rows + (size_t)r * stride) + b);
-      const auto* bytes = (const uint8_t*)&block;
+      uint8_t expanded[L::kHeadBytes];
+      const uint8_t* bytes = (const uint8_t*)&block;
+      if constexpr (Expanding<W>) {
+        W::head(block, expanded);
+        bytes = expanded;
+      }
       auto* out = (uint8_t*)panel + b * L::kBytes;
       for (const quant::HeadRange& range : W::kHead)
         for (int i = 0; i < range.bytes; ++i) out[L::head_at(range.at + i) + r * range.width + i % range.width] = bytes[range.at + i];
       uint8_t raw[W::kElems];
       for (int j = 0; j < W::kElems / W::kStep; ++j) raw_codes<W>(block, j, raw + j * W::kStep);
       out += L::kHeadBytes * 16;
-      for (int i = 0; i < W::kElems; ++i) {
+      for (int i = 0; i < W::kElems; i += 4) {
+        constexpr uint32_t low = 0x01010101u * ((1 << L::kLowBits) - 1);
         uint8_t* group = out + i / 32 * L::kGroupBytes;
         const int v = i % 32 / 4;
-        put_bits<L::kLowBits>(group, v, r, i % 4, raw[i] & ((1 << L::kLowBits) - 1));
-        if constexpr (L::kHighBits > 0) put_bits<L::kHighBits>(group + 64 * L::kLowBits, v, r, i % 4, raw[i] >> L::kLowBits);
+        const uint32_t four = quant::load32(raw + i);
+        put_bits<L::kLowBits>(group, v, r, four & low);
+        if constexpr (L::kHighBits > 0) put_bits<L::kHighBits>(group + 64 * L::kLowBits, v, r, (four & ~low) >> L::kLowBits);
       }
     }
 }

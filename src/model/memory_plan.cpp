@@ -5,6 +5,7 @@
 
 #include "hanzo/backend/kv.hpp"
 #include "hanzo/core/error.hpp"
+#include "hanzo/quant/visit.hpp"
 
 namespace hz::model {
 namespace {
@@ -12,6 +13,18 @@ namespace {
 std::string mib(std::uint64_t bytes) { return std::to_string((bytes >> 20) + ((bytes & 0xfffffu) != 0 ? 1 : 0)) + " MiB"; }
 
 }  // namespace
+
+std::uint64_t expansion(WType type, std::uint64_t bytes) {
+  return quant::visit(type, [&]<class W>(quant::tag<W>) -> std::uint64_t {
+    if constexpr (requires { W::kPoint; }) {
+      constexpr std::size_t block = sizeof(typename W::Block), expanded = quant::Expanded<W>::kBlockBytes;
+      static_assert(expanded > block);
+      return bytes / block * (expanded - block);
+    } else {
+      return 0;
+    }
+  });
+}
 
 void check_memory(const MemoryPlan& plan, std::uint64_t available) {
   if (plan.total() <= available) return;
@@ -23,7 +36,7 @@ void check_memory(const MemoryPlan& plan, std::uint64_t available) {
                            " are available";
   throw Error(ErrorKind::out_of_memory, need, "",
               fits > 0 ? "the largest context that fits is " + std::to_string(fits) + " (-c " + std::to_string(fits) + ")"
-                       : "use a smaller model or quantization, close other programs, or read the mapped weights as they are (--no-pack)");
+                       : "use a smaller model or quantization, close other programs, or read the mapped weights as they are (--pack none)");
 }
 
 }  // namespace hz::model

@@ -112,7 +112,7 @@ TEST_CASE("the input gradient of a quantized weight is dy times its decoded valu
         for (const int threads : {1, 3})
           for (const bool pack : {true, false}) {
             INFO(f.name << " " << isa->name << " threads " << threads << " pack " << pack << " tokens " << tokens);
-            const auto cpu = make_backend("cpu", {.threads = threads, .isa = isa->name, .pack = pack});
+            const auto cpu = make_backend("cpu", {.threads = threads, .isa = isa->name, .pack = pack, .expand_bytes = UINT64_MAX});
             Tensor got = Tensor::empty({tokens, cols});
             const InputGradJob job{.w = &w, .dy = &dy};
             cpu->linear_input_grad({&job, 1}, got);

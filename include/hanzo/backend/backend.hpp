@@ -18,6 +18,9 @@ struct BackendOptions {
   int threads = 0;        // 0: default_threads()
   std::string isa = {};   // cpu: force an instruction set (HANZO_ISA for the tools); empty: the best there is
   bool pack = true;       // cpu: keep packed panels of the weights instead of the mapped bytes
+  // cpu: with pack, weights of codebook formats (IQ1, IQ2, IQ3) get panels too, which are 1.2 to 2.1 times as large as their
+  // bytes, while they take no more than so many bytes beyond them together; UINT64_MAX: all of them.
+  std::uint64_t expand_bytes = 0;
 };
 
 // y [tokens, out] = x [tokens, in] * w^T. Exactly one of w, dense; x in the form that the rule for w wants:

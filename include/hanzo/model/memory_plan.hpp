@@ -3,6 +3,8 @@
 #pragma once
 #include <cstdint>
 
+#include "hanzo/quant/wtype.hpp"
+
 namespace hz::model {
 
 // Bytes. Mapped weights that no panel replaces count nothing: the system can drop their pages.
@@ -14,6 +16,9 @@ struct MemoryPlan {
   std::uint64_t for_context() const { return static_cast<std::uint64_t>(context) * position; }
   std::uint64_t total() const { return weights + work + for_context(); }
 };
+
+// Bytes beyond `bytes` of weights of this type that their panels may take (hanzo/quant/format/expanded.h); 0 for most types.
+std::uint64_t expansion(WType type, std::uint64_t bytes);
 
 // Throws Error(out_of_memory) when the plan does not fit `available` bytes, naming the largest context that does.
 void check_memory(const MemoryPlan& plan, std::uint64_t available);

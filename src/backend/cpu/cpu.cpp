@@ -7,7 +7,10 @@
 namespace hz::cpu {
 
 CpuBackend::CpuBackend(const BackendOptions& options)
-    : kernels_(select_isa(options.isa)), threads_(options.threads > 0 ? options.threads : default_threads()), pack_(options.pack) {}
+    : kernels_(select_isa(options.isa)),
+      threads_(options.threads > 0 ? options.threads : default_threads()),
+      pack_(options.pack),
+      budget_(std::make_shared<PanelBudget>(options.expand_bytes)) {}
 
 std::string CpuBackend::description() const {
   return "instruction set " + std::string(kernels_.name) + ", " + std::to_string(threads_) + (threads_ == 1 ? " thread" : " threads");

@@ -76,6 +76,7 @@ class CpuBackend final : public HostBackend {
   const CpuKernels& kernels_;
   int threads_;
   bool pack_;
+  std::shared_ptr<PanelBudget> budget_;  // of expanded panels
 };
 
 }  // namespace hz::cpu

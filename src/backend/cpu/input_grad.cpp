@@ -164,7 +164,7 @@ void CpuBackend::expert_input_grad(const ExpertGradJob& job, Tensor& dx) {
   std::vector<GradProduct> products;
   for (std::int64_t e = 0; e < count; ++e) {
     const FormatKernels& f = *kernels_.format(static_cast<std::uint32_t>(job.w->wtype()));
-    const Panels* panels = pack_ && out % 16 == 0 ? panels_of(*job.w, f, threads_) : nullptr;
+    const Panels* panels = pack_ && out % 16 == 0 ? panels_of(*job.w, f, threads_, budget_) : nullptr;
     GradProduct p{{&f, job.w->row(e * out), job.w->row_bytes(), out, job.w->cols(), panels, e * (out / 16)},
                   job.dy->data<float>(),
                   job.dy->cols(),

@@ -46,7 +46,7 @@ WeightRows CpuBackend::weight_rows(const QTensor* w, const Tensor* dense) const 
             static_cast<std::size_t>(d.cols()) * size_of(d.dtype()), d.rows(), d.cols()};
   }
   WeightRows rows{kernels_.format(static_cast<std::uint32_t>(w->wtype())), w->bytes().data(), w->row_bytes(), w->rows(), w->cols()};
-  if (pack_) rows.panels = panels_of(*w, *rows.kernels, threads_);
+  if (pack_) rows.panels = panels_of(*w, *rows.kernels, threads_, budget_);
   return rows;
 }
 
@@ -71,7 +71,7 @@ void CpuBackend::expert_linear(const ExpertJob& job) {
   const FormatKernels& f = *kernels_.format(static_cast<std::uint32_t>(job.w->wtype()));
   const std::int64_t count = job.w->shape()[0], out = job.w->shape()[1];
   // Panels must not straddle experts.
-  const Panels* panels = pack_ && out % 16 == 0 ? panels_of(*job.w, f, threads_) : nullptr;
+  const Panels* panels = pack_ && out % 16 == 0 ? panels_of(*job.w, f, threads_, budget_) : nullptr;
   std::vector<std::vector<std::int32_t>> x_rows(static_cast<std::size_t>(count)), y_rows(x_rows);
   for (std::size_t i = 0; i < job.experts.size(); ++i) {
     x_rows[static_cast<std::size_t>(job.experts[i])].push_back(job.x_rows[i]);

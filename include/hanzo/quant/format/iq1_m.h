@@ -30,6 +30,8 @@ struct iq1_m {
   }
   static constexpr int kPoint = 8;
   static constexpr bool kShifted = true;
+  static constexpr float kUnit = 0.125f;
+  HZ_FN constexpr const auto& magnitudes() { return iq1_weights(); }
   HZ_FN constexpr const auto& grid() { return iq1_grid(); }
   HZ_FN void points(const Block& b, uint16_t* out) {
     constexpr uint64_t low = 1ull << 8 | 1ull << 20, high = 1ull << 40 | 1ull << 52;  // nibble k to bits 8 .. 11 of word k
@@ -41,10 +43,11 @@ struct iq1_m {
       out[j] = 255u * (uint32_t)((b.qh[2 * j] & 8) >> 3 | (b.qh[2 * j] & 128) << 1 | (b.qh[2 * j + 1] & 8) << 13 |
                                  (b.qh[2 * j + 1] & 128) << 17);
   }
-  HZ_FN GroupScales scales(const Block& b, int j) {
+  HZ_FN int scale_bits(const Block& b, int j) {
     const int two = b.scales[j / 2] >> (6 * (j % 2));
-    return {.dw = half_value(half_bits(b)) * 0.125f, .s0 = 2 * (two & 7) + 1, .s1 = 2 * ((two >> 3) & 7) + 1};
+    return (two & 7) | ((two >> 3) & 7) << 4;
   }
+  HZ_FN GroupScales scales(const Block& b, int j) { return codebook_row_scales<iq1_m>(b, j); }
   HZ_FN bool finite(const Block& b) { return half_finite(half_bits(b)); }
 };
 

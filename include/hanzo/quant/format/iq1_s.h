@@ -25,6 +25,8 @@ struct iq1_s {
   }
   static constexpr int kPoint = 8;
   static constexpr bool kShifted = true;
+  static constexpr float kUnit = 0.125f;
+  HZ_FN constexpr const auto& magnitudes() { return iq1_weights(); }
   HZ_FN constexpr const auto& grid() { return iq1_grid(); }
   HZ_FN void points(const Block& b, uint16_t* out) {
     constexpr uint64_t places = 1ull << 8 | 1ull << 21 | 1ull << 34 | 1ull << 47;  // bits 3k .. 3k + 2 to bits 8 .. 10 of word k
@@ -34,9 +36,9 @@ struct iq1_s {
   HZ_FN void signs(const Block& b, uint32_t* out) {
     for (int j = 0; j < 8; ++j) out[j] = b.qh[j] & 0x8000 ? 0xffffffffu : 0;
   }
-  HZ_FN GroupScales scales(const Block& b, int j) {
-    return {.dw = half_value(b.d) * 0.125f * (float)(2 * ((b.qh[j] >> 12) & 7) + 1)};
-  }
+  HZ_FN uint16_t half_bits(const Block& b) { return b.d; }
+  HZ_FN int scale_bits(const Block& b, int j) { return (b.qh[j] >> 12) & 7; }
+  HZ_FN GroupScales scales(const Block& b, int j) { return codebook_row_scales<iq1_s>(b, j); }
   HZ_FN bool finite(const Block& b) { return half_finite(b.d); }
 };
 

@@ -26,6 +26,8 @@ struct iq2_xs {
   }
   static constexpr int kPoint = 8;
   static constexpr bool kShifted = false;
+  static constexpr float kUnit = 0.125f;
+  HZ_FN constexpr const auto& magnitudes() { return iq2_weights(); }
   HZ_FN constexpr const auto& grid() { return iq2_xs_grid(); }
   HZ_FN void points(const Block& b, uint16_t* out) {
     for (int i = 0; i < 32; ++i) out[i] = b.qs[i] & 511;
@@ -38,9 +40,9 @@ struct iq2_xs {
     }
     __builtin_memcpy(out, eight, 32);
   }
-  HZ_FN GroupScales scales(const Block& b, int j) {
-    return {.dw = half_value(b.d) * 0.125f, .s0 = 2 * (b.scales[j] & 15) + 1, .s1 = 2 * (b.scales[j] >> 4) + 1};
-  }
+  HZ_FN uint16_t half_bits(const Block& b) { return b.d; }
+  HZ_FN int scale_bits(const Block& b, int j) { return b.scales[j]; }
+  HZ_FN GroupScales scales(const Block& b, int j) { return codebook_row_scales<iq2_xs>(b, j); }
   HZ_FN bool finite(const Block& b) { return half_finite(b.d); }
 };
 

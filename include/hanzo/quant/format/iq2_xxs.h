@@ -24,14 +24,16 @@ struct iq2_xxs {
   }
   static constexpr int kPoint = 8;
   static constexpr bool kShifted = false;
+  static constexpr float kUnit = 0.125f;
+  HZ_FN constexpr const auto& magnitudes() { return iq2_weights(); }
   HZ_FN constexpr const auto& grid() { return iq2_xxs_grid(); }
   HZ_FN void points(const Block& b, uint16_t* out) {
     for (int j = 0; j < 8; ++j) store_words(out + 4 * j, spread_bytes(load32(b.qs + 8 * j)));
   }
   HZ_FN void signs(const Block& b, uint32_t* out) { even_signs8(b.qs + 4, 8, out); }
-  HZ_FN GroupScales scales(const Block& b, int j) {
-    return {.dw = half_value(b.d) * 0.125f * (float)(2 * (load32(b.qs + 8 * j + 4) >> 28) + 1)};
-  }
+  HZ_FN uint16_t half_bits(const Block& b) { return b.d; }
+  HZ_FN int scale_bits(const Block& b, int j) { return (int)(load32(b.qs + 8 * j + 4) >> 28); }
+  HZ_FN GroupScales scales(const Block& b, int j) { return codebook_row_scales<iq2_xxs>(b, j); }
   HZ_FN bool finite(const Block& b) { return half_finite(b.d); }
 };
 

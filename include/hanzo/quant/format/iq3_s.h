@@ -32,6 +32,8 @@ struct iq3_s {
   }
   static constexpr int kPoint = 4;
   static constexpr bool kShifted = false;
+  static constexpr float kUnit = 1.0f;
+  HZ_FN constexpr const auto& magnitudes() { return iq3_s_weights(); }
   HZ_FN constexpr const auto& grid() { return iq3_s_grid(); }
   HZ_FN void points(const Block& b, uint16_t* out) {
     for (int n = 0; n < 64; n += 16) {
@@ -43,9 +45,9 @@ struct iq3_s {
     }
   }
   HZ_FN void signs(const Block& b, uint32_t* out) { __builtin_memcpy(out, b.signs, 32); }
-  HZ_FN GroupScales scales(const Block& b, int j) {
-    return {.dw = half_value(b.d) * (float)(2 * ((b.scales[j / 2] >> (4 * (j % 2))) & 15) + 1)};
-  }
+  HZ_FN uint16_t half_bits(const Block& b) { return b.d; }
+  HZ_FN int scale_bits(const Block& b, int j) { return (b.scales[j / 2] >> (4 * (j % 2))) & 15; }
+  HZ_FN GroupScales scales(const Block& b, int j) { return codebook_row_scales<iq3_s>(b, j); }
   HZ_FN bool finite(const Block& b) { return half_finite(b.d); }
 };
 

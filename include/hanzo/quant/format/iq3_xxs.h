@@ -25,14 +25,16 @@ struct iq3_xxs {
   }
   static constexpr int kPoint = 4;
   static constexpr bool kShifted = false;
+  static constexpr float kUnit = 0.25f;
+  HZ_FN constexpr const auto& magnitudes() { return iq3_xxs_weights(); }
   HZ_FN constexpr const auto& grid() { return iq3_xxs_grid(); }
   HZ_FN void points(const Block& b, uint16_t* out) {
     for (int i = 0; i < 64; ++i) out[i] = b.qs[i];
   }
   HZ_FN void signs(const Block& b, uint32_t* out) { even_signs8(b.scales_signs, 4, out); }
-  HZ_FN GroupScales scales(const Block& b, int j) {
-    return {.dw = half_value(b.d) * 0.25f * (float)(2 * (load32(b.scales_signs + 4 * j) >> 28) + 1)};
-  }
+  HZ_FN uint16_t half_bits(const Block& b) { return b.d; }
+  HZ_FN int scale_bits(const Block& b, int j) { return (int)(load32(b.scales_signs + 4 * j) >> 28); }
+  HZ_FN GroupScales scales(const Block& b, int j) { return codebook_row_scales<iq3_xxs>(b, j); }
   HZ_FN bool finite(const Block& b) { return half_finite(b.d); }
 };
 

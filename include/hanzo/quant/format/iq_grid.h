@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The codebooks of the IQ formats, ready to index: eight (four) magnitudes a point, one a byte, lowest first.
 #pragma once
+#include "hanzo/quant/format/expanded.h"
 #include "hanzo/quant/format/iq_points.h"
 
 namespace hz::quant {
@@ -53,6 +54,14 @@ constexpr Table<uint32_t, N> expand(const OctalSet& set, uint32_t (*as_bytes)(ui
     }
   return grid;
 }
+
+// The magnitudes of the weights, ascending.
+using Magnitudes3 = Table<int8_t, 3>;
+using Magnitudes8 = Table<int8_t, 8>;
+HZ_TABLE(Magnitudes3, iq1_weights, {{1, 7, 9}})
+HZ_TABLE(Magnitudes3, iq2_weights, {{8, 25, 43}})
+HZ_TABLE(Magnitudes8, iq3_xxs_weights, {{4, 12, 20, 28, 36, 44, 52, 62}})
+HZ_TABLE(Magnitudes8, iq3_s_weights, {{1, 3, 5, 7, 9, 11, 13, 15}})
 
 using Grid8x256 = Table<uint64_t, 256>;
 using Grid8x512 = Table<uint64_t, 512>;

@@ -26,6 +26,11 @@
 //   points(b, out)      the index of each of the kElems / kPoint points
 //   signs(b, out)       for each group, bit k set where weight k is negative (kShifted: where it is shifted down)
 //   kShifted            the bytes of a point are signed values v and a weight 8 v + 1 or 8 v - 1
+// and say what the expanded form (expanded.h) keeps of a block:
+//   magnitudes()        the three or eight magnitudes of the weights, ascending
+//   kUnit, half_bits(b) dw is the half times kUnit, times 2 s + 1 without kSub
+//   scale_bits(b, j)    the four bits s of group j; with kSub those of its halves, the first half's low
+// scales(b, j) is codebook_row_scales<W>(b, j) then.
 // A Block's members are at most 2 bytes wide (4 where its size is a multiple of 4), so that blocks need no more
 // alignment than a GGUF file gives them.
 // A weight is (dw * s) * code + minimum, each product and the sum rounded to float32 on its own.
