@@ -59,11 +59,29 @@ std::uint64_t work_bytes(const model::HParams& h) {
   return static_cast<std::uint64_t>(512 * widest + h.vocab) * sizeof(float);
 }
 
+// Bytes that panels of codebook weights take beyond the weights' own: what they may, and what they will.
+struct Expansion {
+  std::uint64_t limit = 0, most = 0;
+};
+Expansion expansion_of(const io::Gguf& file, const LoadOptions& options) {
+  if (!(options.expand >= 0))
+    throw Error(ErrorKind::usage, "[load] expand is a share of the weights' bytes, not " + std::to_string(options.expand), "", "0 or more");
+  std::uint64_t weights = 0, all = 0;
+  for (const io::GgufTensor& t : file.tensors()) {
+    if (!t.is_weight()) continue;
+    weights += t.nbytes;
+    all += model::expansion(t.type, t.nbytes);
+  }
+  const double limit = options.expand * static_cast<double>(weights);
+  if (all == 0 || limit >= static_cast<double>(all)) return {UINT64_MAX, all};
+  return {static_cast<std::uint64_t>(limit), static_cast<std::uint64_t>(limit)};
+}
+
 model::MemoryPlan plan_of(const io::Gguf& file, const model::Decoder& d, const LoadOptions& options, std::int64_t context) {
   model::MemoryPlan p;
   p.context = context;
   // Panels take the place of mapped pages, but stand beside bytes that were read: those are the truth, and come from nowhere else.
-  if (options.pack) p.weights += file.total_bytes();
+  if (options.pack) p.weights += file.total_bytes() + (options.backend ? 0 : expansion_of(file, options).most);
   if (options.read_mode == io::ReadMode::read) p.weights += file.total_bytes();
   p.work = work_bytes(d.hparams);
   const bool two_tables = d.hparams.window > 0;
@@ -105,7 +123,10 @@ Model Model::load(const std::filesystem::path& path, LoadOptions options) {
   auto body = std::make_shared<Body>();
   body->file = io::Gguf::open(path, options.read_mode, options.progress);
   body->backend = options.backend ? options.backend
-                                  : make_backend(options.device, {.threads = options.threads, .isa = options.isa, .pack = options.pack});
+                                  : make_backend(options.device, {.threads = options.threads,
+                                                                  .isa = options.isa,
+                                                                  .pack = options.pack,
+                                                                  .expand_bytes = expansion_of(body->file, options).limit});
   const Capabilities can = body->backend->capabilities();
   body->can_train = can.gradients;
   model::Decoder& d = body->decoder;

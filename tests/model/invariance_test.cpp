@@ -21,6 +21,7 @@ std::vector<TinySpec> specs() {
   list.push_back({.type = WType::q8_0, .experts = 4, .experts_used = 2});
   list.push_back({.hidden = 256, .ff = 512, .head_dim = 32, .type = WType::q6_k});
   list.push_back({.type = WType::f16});
+  list.push_back({.hidden = 256, .ff = 256, .head_dim = 32, .type = WType::iq3_xxs});
   list.push_back({.arch = "qwen2", .type = WType::q5_0, .biases = true});
   list.push_back({.arch = "gemma3", .layers = 7, .type = WType::q8_0, .window = 9, .qk_norm = true, .post_norm = true});
   return list;
@@ -43,16 +44,18 @@ TEST_CASE("the logits hash is one for every batch, thread count, instruction set
       std::string want;
       for (const auto* isa : runnable_isas())
         for (const int threads : {1, 2, 3})
-          for (const bool pack : {true, false}) {
-            const bool scalar = std::string(isa->name) == "scalar", every_chunk = !scalar && threads == 2 && pack;
+          for (const double expand : {-1.0, 0.1, 2.0}) {  // below 0: no panels at all
+            const bool pack = expand >= 0, scalar = std::string(isa->name) == "scalar", every_chunk = !scalar && threads == 2 && pack;
             if (scalar && threads > 1) continue;
-            const Model model = Model::load(file, {.threads = threads, .isa = isa->name, .pack = pack, .kv = kv});
+            if (expand > 1 && model::expansion(spec.type, 1 << 20) == 0) continue;
+            const Model model =
+                Model::load(file, {.threads = threads, .isa = isa->name, .pack = pack, .expand = std::max(expand, 0.0), .kv = kv});
             for (const std::int64_t ubatch : {1, 2, 3, 8, 17, 64, 512}) {
               if (!every_chunk && ubatch != 3 && ubatch != 512) continue;
               const std::string hash = logits_hash(model, ids, ubatch);
               if (want.empty()) want = hash;
-              INFO(spec.arch << " " << name_of(spec.type) << " " << isa->name << " threads " << threads << " pack " << pack << " ubatch "
-                             << ubatch << " kv " << static_cast<int>(kv));
+              INFO(spec.arch << " " << name_of(spec.type) << " " << isa->name << " threads " << threads << " expand " << expand
+                             << " ubatch " << ubatch << " kv " << static_cast<int>(kv));
               REQUIRE(hash == want);
             }
           }

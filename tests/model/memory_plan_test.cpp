@@ -2,6 +2,8 @@
 // Memory is predicted before it is taken; a context that does not fit names the largest that does.
 #include "hanzo/model/memory_plan.hpp"
 
+#include <cmath>
+
 #include "hanzo/core/error.hpp"
 #include "hanzo/core/memory.hpp"
 #include "hanzo/model/model.hpp"
@@ -64,6 +66,32 @@ TEST_CASE("weights that are read count beside their panels, mapped ones without 
   CHECK(weights(false, io::ReadMode::map) == 0);
   CHECK(weights(false, io::ReadMode::read) == once);
   CHECK(weights(true, io::ReadMode::read) == 2 * once);
+}
+
+TEST_CASE("what panels of codebook weights add is planned: as much as is allowed, and no more than there is", "[model]") {
+  const TempDir dir;
+  const auto file = dir.path() / "m.gguf";
+  TinyModel({.hidden = 256, .ff = 256, .head_dim = 32, .type = WType::iq3_xxs}).write(file);
+  const auto weights = [&](double expand, bool pack = true) {
+    return Model::load(file, {.threads = 1, .pack = pack, .expand = expand}).memory_plan().weights;
+  };
+  const io::Gguf gguf = io::Gguf::open(file);
+  std::uint64_t bytes = 0, grown = 0;
+  for (const io::GgufTensor& t : gguf.tensors()) {
+    bytes += t.nbytes;
+    if (t.type == WType::iq3_xxs) grown += t.nbytes / 98 * (16 * 8 + 2 + 4 - 98);  // 4 bits a weight, a half, eight nibbles
+  }
+  REQUIRE(grown > bytes / 10);
+  CHECK(weights(0) == gguf.total_bytes());
+  CHECK(weights(0.1) == gguf.total_bytes() + bytes / 10);
+  CHECK(weights(2) == gguf.total_bytes() + grown);
+  CHECK(weights(HUGE_VAL) == gguf.total_bytes() + grown);
+  CHECK(weights(2, false) == 0);
+  CHECK_THROWS_AS(weights(-0.5), Error);
+  CHECK_THROWS_AS(weights(std::nan("")), Error);
+  CHECK(model::expansion(WType::q4_k, 144) == 0);
+  CHECK(model::expansion(WType::iq1_s, 50) == 256 * 3 / 8 + 2 + 4 - 50);
+  CHECK(model::expansion(WType::iq2_s, 82) == 256 * 3 / 8 + 2 + 8 - 82);
 }
 
 TEST_CASE("the memory that is left is known and not zero", "[core]") {

@@ -30,6 +30,10 @@ struct LoadOptions {
   int threads = 0;                 // 0: default_threads()
   std::string isa = {};            // cpu: force an instruction set
   bool pack = true;                // cpu: packed panels of the weights
+  // cpu: weights of codebook formats (IQ1, IQ2, IQ3) are packed as well, though their panels are 1.2 to 2.1 times as large as
+  // their bytes, while this takes no more than so many times the bytes of all weights beyond them; 0: none, 2: all. A backend
+  // of one's own has a limit of its own.
+  double expand = 0.1;
   KvKind kv = KvKind::f16;
   nn::Activations activations = nn::Activations::int8;
   std::int64_t context = 0;        // positions that rope tables cover; 0: the smaller of the model's and 4096
