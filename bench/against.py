@@ -4,8 +4,8 @@
 
 usage: against.py --peer llama.cpp=PATH/llama-bench [--peer ik=PATH/llama-bench] [--pairs 5] [-t 2] MODEL.gguf:TEST...
 
-TEST: pp512 (a prompt), tg64 (generation), tg32@4096 (after 4096 tokens); then ,KEY=VALUE for both sides: kv=q8_0. Every measurement
-is a process of its own with its own warm-up. A peer that cannot read the file is said to have none. That both answer alike is
+TEST: pp512 (a prompt), tg64 (generation), tg32@4096 (after 4096 tokens); then ,KEY=VALUE for both sides: kv=q8_0, or for
+ours: pack=expanded. Every measurement is a process of its own with its own warm-up. A peer that cannot read the file is said to have none. That both answer alike is
 the business of `hz-bench --ab`; here also files without a tokenizer can be measured."""
 import argparse
 import json
@@ -26,11 +26,11 @@ def arguments(test):
     args = ["-p", count if kind == "pp" else "0", "-n", count if kind == "tg" else "0", "-d", depth, "-r", "1", "-o", "json"]
     if "kv" in options:
         args += ["-ctk", options["kv"], "-ctv", options["kv"]]
-    return args
+    return args, ["--pack", options["pack"]] if "pack" in options else []
 
 
-def measure(tool, model, test, threads):
-    run = subprocess.run([tool, "-m", model, "-t", str(threads), *arguments(test)], capture_output=True, text=True)
+def measure(tool, model, args, threads):
+    run = subprocess.run([tool, "-m", model, "-t", str(threads), *args], capture_output=True, text=True)
     try:
         return json.loads(run.stdout)[0]
     except (json.JSONDecodeError, IndexError):
@@ -50,14 +50,15 @@ def main():
     print("| --- | --- | ---: | --- | " + " | ".join("---:" for _ in peers) + " |", flush=True)
     for item in a.tests:
         model, test = item.rsplit(":", 1)
+        args, own = arguments(test)
         ours, ratios, dead = [], {p: [] for p in peers}, set()
         for _ in range(a.pairs):
-            mine = measure(a.tool, model, test, a.threads)
+            mine = measure(a.tool, model, args + own, a.threads)
             if mine is None:
                 sys.exit(f"{a.tool} fails on {item}")
             ours.append(mine)
             for name, tool in peers.items():
-                theirs = None if name in dead else measure(tool, model, test, a.threads)
+                theirs = None if name in dead else measure(tool, model, args, a.threads)
                 if theirs is None:
                     dead.add(name)
                 else:

@@ -57,10 +57,21 @@ def formats(folder):
     check("--plot writes a picture", "<polyline" in pathlib.Path(folder, "s.svg").read_text())
 
 
+def packing():
+    told = {}
+    for args in (["--pack", "auto"], ["--pack", "expanded"], ["--pack", "none"], ["--no-pack"], []):
+        r = speed("-p", "8", "-n", "0", "-o", "json", "--check", *args)
+        told[" ".join(args)] = [(x["pack"], x["logits_hash"]) for x in json.loads(r.stdout or "[]")]
+    check("--pack is told in the records, --no-pack is its none, auto the default",
+          [v[0][0] if v else None for v in told.values()] == ["auto", "expanded", "none", "none", "auto"], told)
+    check("no packing changes a bit", len({v[0][1] for v in told.values() if v}) == 1, told)
+
+
 def refused():
     for name, args, word in (("a word in a grid", ["-p", "8,x"], "'x' is no number"), ("an endless range", ["-p", "0-8*2"], "never grows"), ("a backward range", ["-t", "4-1"], "not within"),
                              ("nothing to measure", ["-p", "0", "-n", "0"], "nothing to measure"), ("an unknown cache", ["--kv", "f61"], "did you mean f16"),
-                             ("half a pair", ["-pg", "5"], "no pair"), ("--ab without a text", ["--ab", "/bin/true"], "needs a text")):
+                             ("half a pair", ["-pg", "5"], "no pair"), ("an unknown packing", ["--pack", "expand"], "did you mean expanded"),
+                             ("two packings", ["--pack", "auto", "--no-pack"], "excludes"), ("--ab without a text", ["--ab", "/bin/true"], "needs a text")):
         r = speed(*args)
         check(f"refused: {name}", r.returncode == 2 and word in r.stderr and r.stdout == "", r)
 
@@ -145,6 +156,7 @@ def peer(folder):
 
 with tempfile.TemporaryDirectory() as temporary:
     formats(temporary)
+    packing()
     subcommands(temporary)
     measures(temporary)
     peer(temporary)

@@ -81,7 +81,7 @@ nlohmann::json record(const Cell& cell, const Model& model, const SpeedArgs& arg
                    {"type_k", cell.kv},
                    {"type_v", cell.kv},
                    {"use_mmap", !args.no_mmap},
-                   {"pack", !args.no_pack},
+                   {"pack", args.pack},
                    {"activations", args.activations},
                    {"n_prompt", cell.test.prompt},
                    {"n_gen", cell.test.generate},
@@ -154,7 +154,7 @@ SpeedArgs::SpeedArgs(CLI::App& app) {
   app.add_option("--kv", kvs, "element types of the KV cache, a list of f16|f32|q8_0")->capture_default_str();
   add_choice(app, "--activations", activations, {"int8", "f32"}, "how products with quantized weights read their input");
   app.add_option("--device", device, "backend")->capture_default_str();
-  app.add_flag("--no-pack", no_pack, "use the weights as they lie in the file");
+  add_pack(app, pack);
   app.add_flag("--no-mmap", no_mmap, "read the file into memory instead of mapping it");
   app.add_option("-r,--repetitions", repetitions, "measured runs of each test")->check(CLI::Range(1, 10000))->capture_default_str();
   app.add_flag("--no-warmup", no_warmup, "no unmeasured run first");
@@ -230,7 +230,7 @@ const Model& ModelCache::get(const Cell& cell) {
     m.threads = static_cast<int>(cell.threads);
     m.kv = cell.kv;
     m.activations = args_.activations;
-    m.no_pack = args_.no_pack;
+    m.pack = args_.pack;
     m.no_mmap = args_.no_mmap;
     m.context = context_;
     const LoadOptions options = load_options(m, console_);

@@ -18,9 +18,9 @@ struct SpeedArgs {
   std::vector<std::string> models;
   std::string prompts = "512", generations = "128", depths = "0", threads = "0", ubatches = "512", kvs = "f16";
   std::vector<std::string> pairs;
-  std::string device = "cpu", activations = "int8", output = "md", second_output, plot, ab, text;
+  std::string device = "cpu", activations = "int8", pack = "auto", output = "md", second_output, plot, ab, text;
   int repetitions = 5;
-  bool no_warmup = false, no_pack = false, no_mmap = false, check = false;
+  bool no_warmup = false, no_mmap = false, check = false;
   explicit SpeedArgs(CLI::App& app);
 };
 

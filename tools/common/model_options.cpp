@@ -10,6 +10,7 @@
 #include <hanzo/core/near_names.hpp>
 #include <hanzo/io/atomic_file.hpp>
 #include <hanzo/text/tokenizer.hpp>
+#include <limits>
 
 #include "tools/common/meter.hpp"
 #include "tools/common/run.hpp"
@@ -53,6 +54,13 @@ void warn_about(const ModelArgs& args, const Model& model, Console& console) {
 
 KvKind kv_kind(const std::string& name) { return name == "f32" ? KvKind::f32 : name == "q8_0" ? KvKind::q8_0 : KvKind::f16; }
 
+void add_pack(CLI::App& app, std::string& pack) {
+  CLI::Option* choice = add_choice(app, "--pack", pack, {"auto", "expanded", "none"},
+                                   "weights in panels: auto lets those of IQ1, IQ2 and IQ3, which grow, take a tenth more than the file; "
+                                   "expanded packs all of them; none uses the file's bytes");
+  app.add_flag_callback("--no-pack", [&pack] { pack = "none"; }, "the same as --pack none")->excludes(choice);
+}
+
 ModelArgs::ModelArgs(CLI::App& app) {
   add_path(app, "-m,--model", file, "GGUF file (the first one of a split set)");
   app.add_option("-c,--ctx", context, "context in tokens; 0: the smaller of the model's and 4096")
@@ -69,9 +77,9 @@ ModelArgs::ModelArgs(CLI::App& app) {
   app.add_option("--isq", isq, "quantize while loading, to a type that hz-quantize types lists; -m may then name a Hugging Face folder");
   add_path(app, "--isq-save", isq_save, "keep the file that --isq makes")->needs("--isq");
   add_path(app, "--isq-imatrix", isq_imatrix, "importance matrix for --isq")->needs("--isq");
-  app.add_flag("--no-pack", no_pack, "use the weights as they lie in the file, without packed panels");
+  add_pack(app, pack);
   app.add_flag("--no-mmap", no_mmap,
-               "read the file into memory instead of mapping it; takes the size of the weights twice without --no-pack");
+               "read the file into memory instead of mapping it; takes the size of the weights twice without --pack none");
   app.add_option("--pre", pre, "pre-tokenizer to use in place of the file's (--info shows that)")
       ->check(CLI::Validator(unknown_pre, "NAME", "pre"))
       ->type_name("NAME");
@@ -83,7 +91,8 @@ LoadOptions load_options(const ModelArgs& args, Console& console) {
   options.device = args.device;
   options.threads = args.threads;
   if (const char* isa = std::getenv("HANZO_ISA")) options.isa = isa;
-  options.pack = !args.no_pack;
+  options.pack = args.pack != "none";
+  if (args.pack == "expanded") options.expand = std::numeric_limits<double>::infinity();
   options.kv = kv_kind(args.kv);
   options.activations = args.activations == "f32" ? nn::Activations::f32 : nn::Activations::int8;
   options.context = args.context;

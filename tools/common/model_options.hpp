@@ -12,11 +12,11 @@
 namespace hz::tools {
 
 struct ModelArgs {
-  std::string file, device = "cpu", kv = "f16", activations = "int8", pre;
+  std::string file, device = "cpu", kv = "f16", activations = "int8", pre, pack = "auto";
   std::string isq, isq_save, isq_imatrix;
   std::int64_t context = 0, ubatch = 512;
   int threads = 0;
-  bool no_pack = false, no_mmap = false;
+  bool no_mmap = false;
 
   ModelArgs() = default;
   explicit ModelArgs(CLI::App& app);
@@ -24,6 +24,8 @@ struct ModelArgs {
 
 // "f16", "f32", "q8_0"
 KvKind kv_kind(const std::string& name);
+// --pack and its older spelling --no-pack.
+void add_pack(CLI::App& app, std::string& pack);
 // What Model::load takes. Throws usage when no file is named. Environment: HANZO_ISA forces an instruction set.
 LoadOptions load_options(const ModelArgs& args, Console& console);
 // Adapters that a model is loaded with.
