@@ -272,7 +272,7 @@ IeeeMode::~IeeeMode() { _mm_setcsr(static_cast<unsigned>(saved_)); }
 #elif defined(__aarch64__)
 IeeeMode::IeeeMode() {
   asm volatile("mrs %0, fpcr" : "=r"(saved_));
-  asm volatile("msr fpcr, %0" ::"r"(saved_ & ~0x1C80000ull));
+  asm volatile("msr fpcr, %0" ::"r"(std::uint64_t{0}));  // nearest even, no flush, IEEE halves, NaN kept, no traps
 }
 IeeeMode::~IeeeMode() { asm volatile("msr fpcr, %0" ::"r"(saved_)); }
 #else

@@ -129,7 +129,7 @@ int run_action(std::string_view name, int argc, char** argv, const std::function
     Action action;
     try {
       app.footer("Exit codes: 0 done, 1 failed, 2 wrong usage, 3 unreadable or bad file, 4 not enough memory, 5 a check failed,\n"
-                 "130 or 143 stopped by Ctrl-C or SIGTERM. Environment: HANZO_ISA=scalar|avx2|avx512 forces an instruction set,\n"
+                 "130 or 143 stopped by Ctrl-C or SIGTERM. Environment: HANZO_ISA=scalar|avx2|avx512|neon forces an instruction set,\n"
                  "NO_COLOR turns colours off.");
       action = setup(app);
       std::vector<std::string> words = with_long_flags(app, {argv + 1, argv + argc});

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/backend/cpu/isa.hpp"
 
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
 #include "hanzo/core/error.hpp"
 #include "kernels/cpu/isa_list.hpp"
 
@@ -18,6 +22,8 @@ bool machine_has(std::string_view isa) {
     return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
   return false;
+#elif defined(__aarch64__)
+  return isa == "scalar" || (isa == "neon" && (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0);
 #else
   return isa == "scalar";
 #endif
