@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # full.sh [STEP...]: what is too long for CI. Steps: werror clang levels hashes asan tsan tidy fuzz subproject
-# coverage (all without arguments). Each has a log in build-full/; ends with `N passed, N failed, N skipped` steps.
+# coverage aarch64 (all without arguments). Each has a log in build-full/; ends with `N passed, N failed, N skipped` steps.
 # A new step is a function step_<name> and its name in the list below.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
@@ -78,6 +78,8 @@ step_tidy() {
 
 step_fuzz() { scripts/fuzz.sh -s "${HANZO_FUZZ_SECONDS:-30}"; }
 
+step_aarch64() { scripts/aarch64.sh "$logs/aarch64"; }
+
 step_subproject() {
   build subproject g++ -Ddefault_library=both -Dtests=disabled &&
     python3 tests/packaging/consumers.py --root . --build "$logs/subproject" --prefix /usr/local --compile-subproject
@@ -102,7 +104,7 @@ install_packages $build_packages $test_packages $sanitizer_packages $full_packag
 install_packages libclang-rt-dev
 mkdir -p "$logs"
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(werror clang levels hashes asan tsan tidy fuzz subproject coverage)
+[ ${#steps[@]} -gt 0 ] || steps=(werror clang levels hashes asan tsan tidy fuzz subproject coverage aarch64)
 passed=0 failed=0 skipped=0
 for step in "${steps[@]}"; do
   declare -F "step_$step" >/dev/null || fail "there is no step '$step'"
