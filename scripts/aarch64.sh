@@ -21,7 +21,8 @@ unpack_libraries() {
   # shellcheck disable=SC2086  # a list of words
   apt-get "${options[@]}" update && (cd "$apt/debs" && apt-get "${options[@]}" download $target_packages) || return 1
   for package in "$apt"/debs/*.deb; do dpkg-deb -x "$package" "$target.new" || return 1; done
-  mv "$target.new" "$target"
+  # The cross compiler looks for headers of the target in include alone.
+  cp -r "$target.new/usr/include/aarch64-linux-gnu/." "$target.new/usr/include/" && mv "$target.new" "$target"
 }
 
 [ "$(uname -m)" = aarch64 ] && skip "the native build has the NEON set"
