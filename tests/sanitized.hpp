@@ -17,5 +17,7 @@
 namespace hz::test {
 inline constexpr bool kSanitized = HZ_TEST_SANITIZED;
 // The length of a long run: sanitizers look at memory, not at time.
-constexpr std::size_t long_run(std::size_t n) { return kSanitized ? n / 50 : n; }
+constexpr std::size_t long_run(std::size_t n) { return kSanitized ? n / 10 : n; }
+// The step through many variants of an input that take the same paths.
+inline constexpr std::size_t kStride = kSanitized ? 101 : 1;
 }

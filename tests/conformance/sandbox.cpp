@@ -14,6 +14,7 @@
 #include <exception>
 
 #include "hanzo/core/error.hpp"
+#include "tests/sanitized.hpp"
 
 namespace hz::conformance {
 namespace {

@@ -5,12 +5,10 @@
 #include <functional>
 #include <string>
 
-#include "tests/sanitized.hpp"
-
 namespace hz::conformance {
 
 struct Limits {
-  int seconds = test::kSanitized ? 30 : 5;
+  int seconds = 5;
   std::uint64_t address_space = std::uint64_t{1} << 30;  // bytes; of resident memory under sanitizers, which map terabytes
 };
 

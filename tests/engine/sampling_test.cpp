@@ -12,6 +12,7 @@
 #include "tests/catch.hpp"
 #include "tests/engine/logits.hpp"
 #include "tests/engine/tables.hpp"
+#include "tests/sanitized.hpp"
 
 using namespace hz;
 using test::kNegInf;
@@ -212,7 +213,7 @@ TEST_CASE("the order of the stages matters as documented", "[engine]") {
 }
 
 TEST_CASE("the draw follows the distribution", "[engine]") {
-  constexpr int kDraws = 40000;
+  constexpr int kDraws = static_cast<int>(test::long_run(40000));
   std::mt19937 random(4);
   // From a list (top-k), from the whole vocabulary in one block, in several blocks.
   for (const std::size_t n : {20u, 500u, 3000u}) {

@@ -22,7 +22,7 @@ void check(const std::filesystem::path& folder, std::size_t at_least) {
 
 TEST_CASE("formats decode and encode as our own reference vectors say") { check(HZ_TEST_DATA, 30); }
 
-TEST_CASE("formats decode and encode as the conformance data says", "[slow]") {
+TEST_CASE("formats decode and encode as the conformance data says") {
   const char* folder = std::getenv("HANZO_CONFORMANCE");
   if (folder == nullptr) HZ_SKIP("HANZO_CONFORMANCE is not set");
   check(folder, 70);

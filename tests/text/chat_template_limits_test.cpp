@@ -23,7 +23,7 @@ std::string times(const std::string& text, int n) {
 }
 
 // A failing template costs less than 0.1 s of processor time on a current machine; sanitizers are slower.
-constexpr double kMaxSeconds = hz::test::kSanitized ? 60 : 0.4;
+constexpr double kMaxSeconds = hz::test::kSanitized ? 4 : 0.4;
 
 double processor_seconds() {
   std::timespec t{};
@@ -60,7 +60,7 @@ std::string loop(const std::string& body, const std::string& before = {}) {
 
 }  // namespace
 
-TEST_CASE("endless work of any kind runs out of steps", "[slow]") {
+TEST_CASE("endless work of any kind runs out of steps") {
   const char* bodies[] = {"",
                           "{% set q = [1, 2, 3] %}",
                           "{% set q = {'a': b} %}",

@@ -161,7 +161,7 @@ TEST_CASE("unigram: a broken character map is refused or does no harm", "[text]"
   CHECK_THROWS_AS(load("abc"), Error);
   CHECK_THROWS_AS(load(std::string("\xFF\xFF\xFF\xFF", 4) + "abcd"), Error);
   CHECK_THROWS_AS(load(good.substr(0, good.size() - 1)), Error);
-  for (std::size_t i = 4; i < good.size() - 1; ++i)
+  for (std::size_t i = 4; i < good.size() - 1; i += test::kStride)
     for (const char c : {'\xFF', '\x7F', '\x01'}) {
       std::string broken = good;
       broken[i] = c;
