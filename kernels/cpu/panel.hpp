@@ -29,33 +29,59 @@ struct LaneInt {
 template <class W>
 concept Expanding = requires { W::kBlockBytes; };
 
+// The heads of sixteen rows of a block, each unit of a HeadRange sixteen rows wide.
+template <class W>
+struct HeadLayout {
+  static constexpr int kRanges = (int)(sizeof(W::kHead) / sizeof(quant::HeadRange));
+  // Bytes of a row before range n.
+  static constexpr int before(int n) {
+    int bytes = 0;
+    for (int i = 0; i < n; ++i) bytes += W::kHead[i].bytes;
+    return bytes;
+  }
+  static constexpr int kRow = before(kRanges), kBytes = 16 * kRow;
+  // Where head byte `at` of a Block is, for row 0; -1: it is none.
+  static constexpr int position(int at) {
+    for (int n = 0; n < kRanges; ++n) {
+      const quant::HeadRange& r = W::kHead[n];
+      if (at >= r.at && at < r.at + r.bytes) return (before(n) + (at - r.at) / r.width * r.width) * 16 + (at - r.at) % r.width;
+    }
+    return -1;
+  }
+  // Calls copy(unit of the head's row r, the same of the block's bytes, its width) for each.
+  template <int Range = 0, class Copy>
+  HZ_FN void each_unit(int r, Copy copy) {
+    if constexpr (Range < kRanges) {
+      constexpr quant::HeadRange range = W::kHead[Range];
+      constexpr int first = 16 * before(Range);
+#pragma GCC unroll 16
+      for (int i = 0; i < range.bytes; i += range.width) copy(first + 16 * i + r * range.width, range.at + i, Width<range.width>{});
+      each_unit<Range + 1>(r, copy);
+    }
+  }
+  HZ_FN void put(const uint8_t* bytes, int r, uint8_t* head) {
+    each_unit(r, [=](int to, int from, auto width) { memcpy(head + to, bytes + from, width.bytes); });
+  }
+  HZ_FN void take(const uint8_t* head, int r, uint8_t* bytes) {
+    each_unit(r, [=](int from, int to, auto width) { memcpy(bytes + to, head + from, width.bytes); });
+  }
+
+ private:
+  template <int N>
+  struct Width {
+    static constexpr int bytes = N;
+  };
+};
+
 template <class W>
 struct PanelLayout {
   static constexpr int kLowBits = W::kBits == 5 || W::kBits == 6 ? 4 : W::kBits == 3 ? 2 : W::kBits;
   static constexpr int kHighBits = W::kBits - kLowBits;
-  static constexpr int kHeadBytes = [] {
-    int n = 0;
-    for (const quant::HeadRange& r : W::kHead) n += r.bytes;
-    return n;
-  }();
-  static_assert(Expanding<W> || kHeadBytes * 8 + W::kElems * W::kBits == (int)sizeof(typename W::Block) * 8,
+  static constexpr int kHeadBytes = HeadLayout<W>::kBytes;
+  static_assert(Expanding<W> || kHeadBytes / 2 + W::kElems * W::kBits == (int)sizeof(typename W::Block) * 8,
                 "every bit of a block is head or code");
-  static constexpr int kGroupBytes = 64 * W::kBits;                              // codes of 16 rows and 32 weights
-  static constexpr int64_t kBytes = kHeadBytes * 16 + W::kElems / 32 * kGroupBytes;  // of 16 rows and a block
-  // Where head byte `at` of a Block begins in the panel's head, for row 0.
-  static constexpr int head_at(int at) {
-    int n = 0;
-    for (const quant::HeadRange& r : W::kHead) {
-      if (at >= r.at && at < r.at + r.bytes) return (n + (at - r.at) / r.width * r.width) * 16;
-      n += r.bytes;
-    }
-    return -1;
-  }
-  static constexpr int head_width(int at) {
-    for (const quant::HeadRange& r : W::kHead)
-      if (at >= r.at && at < r.at + r.bytes) return r.width;
-    return 0;
-  }
+  static constexpr int kGroupBytes = 64 * W::kBits;                         // codes of 16 rows and 32 weights
+  static constexpr int64_t kBytes = kHeadBytes + W::kElems / 32 * kGroupBytes;  // of 16 rows and a block
 };
 
 // kLanes rows of a panel's head, from `row` on, as the argument of scales_of.
@@ -65,14 +91,25 @@ struct LaneBytes {
   using F = V;
   const uint8_t* head;
   int row;
-  I u8(int at) const { return {load_u8(head + PanelLayout<W>::head_at(at) + row)}; }
-  I i8(int at) const { return {load_i8((const int8_t*)head + PanelLayout<W>::head_at(at) + row)}; }
-  I u16(int at) const { return {load_u16((const uint16_t*)(head + PanelLayout<W>::head_at(at)) + row)}; }
-  F half(int at) const { return load_half((const uint16_t*)(head + PanelLayout<W>::head_at(at)) + row); }
+  I u8(int at) const { return {load_u8(head + HeadLayout<W>::position(at) + row)}; }
+  I i8(int at) const { return {load_i8((const int8_t*)head + HeadLayout<W>::position(at) + row)}; }
+  I u16(int at) const { return {load_u16((const uint16_t*)(head + HeadLayout<W>::position(at)) + row)}; }
+  F half(int at) const { return load_half((const uint16_t*)(head + HeadLayout<W>::position(at)) + row); }
   static F to_float(I i) { return hz::cpu::to_float(i.v); }
   static F from_bits(I i) { return bits(i.v); }
   static I negative(I i) { return {sign_i(i.v)}; }
 };
+
+template <class W>
+HZ_FN void put_head(const typename W::Block& block, int r, uint8_t* head) {
+  if constexpr (Expanding<W>) {
+    uint8_t bytes[HeadLayout<W>::kRow];
+    W::head(block, bytes);
+    HeadLayout<W>::put(bytes, r, head);
+  } else {
+    HeadLayout<W>::put((const uint8_t*)&block, r, head);
+  }
+}
 
 template <class W>
 HZ_FN void raw_codes(const typename W::Block& b, int j, uint8_t* out) {
@@ -104,18 +141,11 @@ static void pack(const std::byte* rows, size_t stride, int count, int64_t k, std
   for (int r = 0; r < count; ++r)
     for (int64_t b = 0; b < k / W::kElems; ++b) {
       const auto& block = *((const typename W::Block*)(rows + (size_t)r * stride) + b);
-      uint8_t expanded[L::kHeadBytes];
-      const uint8_t* bytes = (const uint8_t*)&block;
-      if constexpr (Expanding<W>) {
-        W::head(block, expanded);
-        bytes = expanded;
-      }
       auto* out = (uint8_t*)panel + b * L::kBytes;
-      for (const quant::HeadRange& range : W::kHead)
-        for (int i = 0; i < range.bytes; ++i) out[L::head_at(range.at + i) + r * range.width + i % range.width] = bytes[range.at + i];
+      put_head<W>(block, r, out);
       uint8_t raw[W::kElems];
       for (int j = 0; j < W::kElems / W::kStep; ++j) raw_codes<W>(block, j, raw + j * W::kStep);
-      out += L::kHeadBytes * 16;
+      out += L::kHeadBytes;
       for (int i = 0; i < W::kElems; i += 4) {
         constexpr uint32_t low = 0x01010101u * ((1 << L::kLowBits) - 1);
         uint8_t* group = out + i / 32 * L::kGroupBytes;
@@ -138,7 +168,7 @@ struct CodeBits {
     memset(&block, 0, sizeof block);
     for (int j = 0; j < W::kElems / W::kStep; ++j) raw_codes<W>(block, j, none + j * W::kStep);
     for (int bit = 0; bit < (int)sizeof block * 8; ++bit) {
-      if (PanelLayout<W>::head_width(bit / 8) != 0) continue;
+      if (HeadLayout<W>::position(bit / 8) >= 0) continue;
       bytes[bit / 8] = (uint8_t)(1 << (bit % 8));
       for (int j = 0; j < W::kElems / W::kStep; ++j) raw_codes<W>(block, j, raw + j * W::kStep);
       bytes[bit / 8] = 0;
@@ -160,9 +190,8 @@ static void unpack(const std::byte* panel, int count, int64_t k, std::byte* rows
       auto* bytes = (uint8_t*)((typename W::Block*)(rows + (size_t)r * stride) + b);
       memset(bytes, 0, sizeof(typename W::Block));
       const auto* in = (const uint8_t*)panel + b * L::kBytes;
-      for (const quant::HeadRange& range : W::kHead)
-        for (int i = 0; i < range.bytes; ++i) bytes[range.at + i] = in[L::head_at(range.at + i) + r * range.width + i % range.width];
-      in += L::kHeadBytes * 16;
+      HeadLayout<W>::take(in, r, bytes);
+      in += L::kHeadBytes;
       for (int i = 0; i < W::kElems; ++i) {
         const uint8_t* group = in + i / 32 * L::kGroupBytes;
         int raw = get_bits<L::kLowBits>(group, i % 32 / 4, r, i % 4);

@@ -31,28 +31,8 @@ HZ_FN void panel_group(const LaneBytes<W>& head, int j, const uint8_t* group, in
   }
   panel_steps<W, 0, 4, 0, T>(a, group, row, codes, k);
   panel_steps<W, 4, 8, 4, T>(b, group, row, codes, k);
-  if constexpr (W::kStep == 16) {
-    const auto s0 = W::scales_of(head, 2 * j), s1 = W::scales_of(head, 2 * j + 1);
-    for (int t = 0; t < T; ++t) {
-      const V dx = set1(x[t].scales[k / 32]);
-      sum[t] = fma(to_float(a[t].finish(first[t])), mul(s0.dw, dx), sum[t]);
-      sum[t] = fma(to_float(b[t].finish(second[t])), mul(s1.dw, dx), sum[t]);
-    }
-  } else {
-    const auto s = W::scales_of(head, j);
-    for (int t = 0; t < T; ++t) {
-      const VI whole = W::kSub ? add_i(mul_i(a[t].finish(first[t]), s.s0.v), mul_i(b[t].finish(second[t]), s.s1.v))
-                               : add_i(a[t].finish(first[t]), b[t].finish(second[t]));
-      const float dx = x[t].scales[k / 32];
-      const int32_t* sums = x[t].sums + k / 16;
-      sum[t] = fma(to_float(whole), mul(s.dw, set1(dx)), sum[t]);
-      if constexpr (W::kMin == quant::Min::per_group) sum[t] = fma(s.mw, set1((float)(sums[0] + sums[1]) * dx), sum[t]);
-      if constexpr (W::kMin == quant::Min::per_half) {
-        const VI m = add_i(mul_i(s.m0.v, set1_i(sums[0])), mul_i(s.m1.v, set1_i(sums[1])));
-        sum[t] = fma(to_float(m), mul(s.mw, set1(dx)), sum[t]);
-      }
-    }
-  }
+  const GroupRule<W> rule(head, j);
+  for (int t = 0; t < T; ++t) sum[t] = rule.add(a[t].finish(first[t]), b[t].finish(second[t]), x[t], k, sum[t]);
 }
 
 // All sixteen rows of a block before the next block: memory is read once, in order, and never waits for a second pass.
@@ -73,7 +53,7 @@ HZ_FN void matvec_packed_tokens(const std::byte* panel, int64_t k, const ActRow*
       const LaneBytes<W> head{at, h * kLanes};
 #pragma GCC unroll 8
       for (int j = 0; j < W::kElems / 32; ++j)
-        panel_group<W, T>(head, j, at + L::kHeadBytes * 16 + j * L::kGroupBytes, h * kLanes, x, codes, b + 32 * j, sum[h]);
+        panel_group<W, T>(head, j, at + L::kHeadBytes + j * L::kGroupBytes, h * kLanes, x, codes, b + 32 * j, sum[h]);
     }
   }
   for (int h = 0; h < kHalves; ++h)
@@ -122,7 +102,7 @@ static void expand_packed(const std::byte* panel, int64_t k0, int64_t k1, IntPan
 #pragma GCC unroll 8
       for (int j = 0; j < W::kElems / W::kStep; ++j) store_scales<W>(W::scales_of(head, j), p, k / W::kStep + j, row);
       for (int g = 0; g < W::kElems / 32; ++g)
-        expand_steps<W, 0>(at + L::kHeadBytes * 16 + g * L::kGroupBytes, row, p.codes + (k + 32 * g) * 16);
+        expand_steps<W, 0>(at + L::kHeadBytes + g * L::kGroupBytes, row, p.codes + (k + 32 * g) * 16);
     }
 }
 
@@ -163,7 +143,7 @@ static void expand_float_packed(const std::byte* panel, int64_t k0, int64_t k1, 
           m[0] = mul(s.mw, to_float(s.m0.v));
           m[1] = mul(s.mw, to_float(s.m1.v));
         }
-        float_steps<W, 0>(at + L::kHeadBytes * 16 + g * L::kGroupBytes, row, d, m, out + (k + 32 * g) * 16);
+        float_steps<W, 0>(at + L::kHeadBytes + g * L::kGroupBytes, row, d, m, out + (k + 32 * g) * 16);
       }
     }
 }

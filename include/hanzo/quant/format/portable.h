@@ -14,7 +14,7 @@
 //   codes(b, j, out)    the kStep integer weight values of group j (of kElems / kStep), offset, sign and
 //                       grid value included, sub-scale excluded
 //   scales(b, j)        the float scale and minimum and the integer sub-scales of group j
-//                       (packable formats write scales_of<A>(a, j) instead: the same for one row or for lanes of rows)
+//                       (all but codebooks write scales_of<A>(a, j), which reads kHead: for one row or for lanes of rows)
 //   finite(b)           false when a weight of the block is NaN or infinite, or a scale code is one that the
 //                       format forbids
 // Packable formats also say how a panel of sixteen rows keeps the same bits in another order:

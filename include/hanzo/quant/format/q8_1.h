@@ -16,11 +16,16 @@ struct q8_1 {
   static constexpr int kElems = 32, kStep = 32, kLow = -128, kHigh = 127;
   static constexpr bool kFloating = false, kWeight = false, kSub = false;
   static constexpr Min kMin = Min::none;
+  static constexpr HeadRange kHead[] = {{0, 4, 2}};
 
   HZ_FN void codes(const Block& b, int, int8_t* out) {
     for (int i = 0; i < 32; ++i) out[i] = b.qs[i];
   }
-  HZ_FN GroupScales scales(const Block& b, int) { return {.dw = half_value(b.d)}; }
+  template <class A>
+  HZ_FN ScalesOf<typename A::F, typename A::I> scales_of(const A& a, int) {
+    return {.dw = a.half(0)};
+  }
+  HZ_FN GroupScales scales(const Block& b, int j) { return row_scales<q8_1>(b, j); }
   HZ_FN bool finite(const Block& b) { return half_finite(b.d) && half_finite(b.s); }
 };
 

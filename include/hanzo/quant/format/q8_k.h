@@ -17,11 +17,16 @@ struct q8_k {
   static constexpr int kElems = 256, kStep = 32, kLow = -128, kHigh = 127;
   static constexpr bool kFloating = false, kWeight = false, kSub = false;
   static constexpr Min kMin = Min::none;
+  static constexpr HeadRange kHead[] = {{0, 4, 2}};
 
   HZ_FN void codes(const Block& b, int j, int8_t* out) {
     for (int i = 0; i < 32; ++i) out[i] = b.qs[32 * j + i];
   }
-  HZ_FN GroupScales scales(const Block& b, int) { return {.dw = bits_to_float(b.d)}; }
+  template <class A>
+  HZ_FN ScalesOf<typename A::F, typename A::I> scales_of(const A& a, int) {
+    return {.dw = A::from_bits(a.u16(0) | a.u16(2) << 16)};
+  }
+  HZ_FN GroupScales scales(const Block& b, int j) { return row_scales<q8_k>(b, j); }
   HZ_FN bool finite(const Block& b) {
     const uint32_t top = b.d & 0x7fffffffu;
     if (top < 0x7f800000u - (7u << 23)) return true;  // |d| * 128 is finite

@@ -21,6 +21,7 @@ struct tq1_0 {
   static constexpr int kElems = 256, kStep = 32, kLow = -1, kHigh = 1;
   static constexpr bool kFloating = false, kWeight = true, kSub = false;
   static constexpr Min kMin = Min::none;
+  static constexpr HeadRange kHead[] = {{52, 2, 2}};
 
   HZ_FN void digits(const uint8_t* q, int count, int n, int8_t* out) {
     const uint32_t power = ternary_powers().at[n];
@@ -32,7 +33,11 @@ struct tq1_0 {
     if (j < 7) return digits(b.qs + 32, 16, 2 * (j - 5) + 1, out + 16);
     for (int n = 0; n < 4; ++n) digits(b.qh, 4, n, out + 16 + 4 * n);
   }
-  HZ_FN GroupScales scales(const Block& b, int) { return {.dw = half_value(b.d)}; }
+  template <class A>
+  HZ_FN ScalesOf<typename A::F, typename A::I> scales_of(const A& a, int) {
+    return {.dw = a.half(52)};
+  }
+  HZ_FN GroupScales scales(const Block& b, int j) { return row_scales<tq1_0>(b, j); }
   HZ_FN bool finite(const Block& b) { return half_finite(b.d); }
 };
 
