@@ -123,15 +123,7 @@ void AtomicFile::State::flush() {
 }
 
 void AtomicFile::State::sync_folder() const {
-  const auto folder = folder_of(target);
-  int error = 0;
-  const int dir = open_retrying(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (dir < 0) error = errno;
-  else {
-    if (sys().fsync(dir) != 0 && errno != EINVAL && errno != ENOTSUP) error = errno;  // some file systems sync no folders
-    sys().close(dir);
-  }
-  if (error != 0)
+  if (const int error = io::sync_folder(folder_of(target).c_str()); error != 0)
     throw system_error("make the new name permanent (the new file is in place, but may not outlive a power loss)", error, target);
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+// Names are given and taken by rename alone; the system's removal of a tree works on hidden names.
 #include "hanzo/io/atomic_folder.hpp"
-#include "src/io/input_file.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <string>
 #include <vector>
 
+#include "src/io/input_file.hpp"
 #include "src/io/message.hpp"
 #include "src/io/sys.hpp"
 
@@ -24,11 +24,7 @@ fs::path hidden(const fs::path& target, const char* why) {
 }
 
 void sync(const fs::path& folder) {
-  const int fd = open_retrying(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  int error = fd < 0 ? errno : 0;
-  if (fd >= 0 && sys().fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP) error = errno;  // some file systems sync no folders
-  if (fd >= 0) sys().close(fd);
-  if (error != 0) throw system_error("write the folder to the disk", error, folder);
+  if (const int error = sync_folder(folder.c_str()); error != 0) throw system_error("write the folder to the disk", error, folder);
 }
 
 void rename_or_throw(const fs::path& from, const fs::path& to) {

@@ -33,4 +33,12 @@ int open_retrying(const char* path, int flags, mode_t mode) {
   }
 }
 
+int sync_folder(const char* path) {
+  const int fd = open_retrying(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  const int error = sys().fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP ? errno : 0;
+  sys().close(fd);
+  return error;
+}
+
 }  // namespace hz::io

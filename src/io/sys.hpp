@@ -33,5 +33,7 @@ void replace_sys(const Sys* table);
 
 // sys().open, begun again when a signal interrupts it.
 int open_retrying(const char* path, int flags, mode_t mode = 0);
+// fsync of a folder: 0, or errno. A file system that syncs no folders counts as done.
+int sync_folder(const char* path);
 
 }  // namespace hz::io

@@ -12,6 +12,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "src/io/message.hpp"
 #include "src/io/sys.hpp"
@@ -43,7 +45,36 @@ void remove_tree(const std::filesystem::path& path, int depth = 4) {
   ::rmdir(path.c_str());
 }
 
+void rename_or_throw(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (sys().rename(from.c_str(), to.c_str()) != 0) throw system_error("give the file its name", errno, to);
+}
+
+// The old files while new ones come: back in their places unless told that those are there.
+struct Aside {
+  std::vector<std::pair<std::filesystem::path, std::filesystem::path>> moved;  // from, to
+  bool done = false;
+
+  void take(const std::filesystem::path& from, const std::filesystem::path& to) {
+    moved.emplace_back(from, to);  // first: no memory is asked for once the file has moved
+    if (sys().rename(from.c_str(), to.c_str()) == 0) return;
+    moved.pop_back();
+    if (errno != ENOENT) throw system_error("put the old file aside", errno, from);
+  }
+  ~Aside() {
+    for (auto m = moved.rbegin(); !done && m != moved.rend(); ++m) sys().rename(m->second.c_str(), m->first.c_str());
+  }
+};
+
 }  // namespace
+
+void replace_files(const TemporaryFolder& fresh, const std::filesystem::path& folder, std::span<const std::string_view> names) {
+  Aside old;
+  for (auto name = names.rbegin(); name != names.rend(); ++name)
+    old.take(folder / *name, fresh.path() / ("old-" + std::string(*name)));
+  for (const std::string_view name : names) rename_or_throw(fresh.path() / name, folder / name);
+  old.done = true;
+  if (const int error = sync_folder(folder.c_str()); error != 0) throw system_error("make the new names permanent", error, folder);
+}
 
 std::filesystem::path temporary_name(const std::filesystem::path& folder, int number) {
   return folder / (std::string(kBegin) + std::to_string(::getpid()) + "-" + std::to_string(number) + std::string(kEnd));
@@ -61,28 +92,36 @@ void remove_stale(const std::filesystem::path& folder) {
 }
 
 // True when the new folder is ours: locked, or on a file system without locks, and not taken for a stale one before it was.
+// Else errno tells why; EEXIST: it was taken.
 bool TemporaryFolder::claim() {
   fd_ = open_retrying(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
   if (fd_ < 0) return false;
   struct stat st {};
-  if ((sys().flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) && sys().fstat(fd_, &st) == 0 && st.st_nlink > 0) return true;
-  sys().close(fd_);
-  fd_ = -1;
+  int error = EEXIST;
+  if (sys().flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) {
+    if (sys().fstat(fd_, &st) != 0) error = errno;
+    else if (st.st_nlink > 0) return true;
+  }
+  sys().close(std::exchange(fd_, -1));
+  errno = error;
   return false;
 }
 
 TemporaryFolder::TemporaryFolder(const std::filesystem::path& parent) {
   const auto folder = parent.empty() ? std::filesystem::path(".") : parent;
   remove_stale(folder);
-  for (int i = 0; i < kNameTries; ++i) {
+  int error = EEXIST;
+  for (int i = 0; error == EEXIST && i < kNameTries; ++i) {
     path_ = temporary_name(folder, i);
     if (::mkdir(path_.c_str(), 0700) == 0) {
       if (claim()) return;
-    } else if (errno != EEXIST) {
-      break;
+      error = errno;
+      ::rmdir(path_.c_str());
+    } else {
+      error = errno;
     }
   }
-  throw system_error("make a temporary folder here", errno, folder);
+  throw system_error("make a temporary folder here", error, folder);
 }
 
 TemporaryFolder::~TemporaryFolder() {

@@ -2,6 +2,8 @@
 // TemporaryFolder: a folder for files between two steps of one work, gone with the object.
 #pragma once
 #include <filesystem>
+#include <span>
+#include <string_view>
 
 namespace hz::io {
 
@@ -21,6 +23,11 @@ class TemporaryFolder {
   std::filesystem::path path_;
   int fd_ = -1;
 };
+
+// Moves files that belong together from `fresh`, which lies in `folder`, into `folder`, in place of files of those names. The last
+// name is the one without which the others count as nothing: it goes first and comes last, so that at no instant old and new are mixed.
+// A failure brings the old ones back. Throws Error(io).
+void replace_files(const TemporaryFolder& fresh, const std::filesystem::path& folder, std::span<const std::string_view> names);
 
 // Removes temporaries in `folder` that have no lock: their process was killed. Failures are nobody's concern.
 void remove_stale(const std::filesystem::path& folder);

@@ -2,15 +2,17 @@
 // Adapter folders in PEFT's layout: adapter_config.json and adapter_model.safetensors. Ours have hanzo_* keys more.
 // Hugging Face keeps the rows of q and k with the halves of a head apart; a GGUF of an architecture with adjacent rope pairs
 // has them interleaved, and so have our adapters in memory: the rows are reordered on the way in and out.
-#include <cmath>
 #include <algorithm>
-#include <set>
+#include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "hanzo/io/atomic_file.hpp"
 #include "hanzo/io/atomic_folder.hpp"
 #include "hanzo/io/safetensors.hpp"
 #include "src/io/input_file.hpp"
+#include "src/io/temporary_folder.hpp"
 #include "src/model/adapter_body.hpp"
 
 namespace hz {
@@ -20,6 +22,7 @@ namespace {
 using Json = nlohmann::json;
 constexpr std::uint64_t kMostConfig = std::uint64_t{1} << 20;  // bytes
 constexpr std::string_view kPrefix = "base_model.model.";
+constexpr std::string_view kWeightsFile = "adapter_model.safetensors", kConfigFile = "adapter_config.json";
 
 // A typed look at the configuration; messages name the file and the key.
 class Config {
@@ -126,7 +129,7 @@ Tensor reordered(const Tensor& t, int heads, bool to_adjacent) {
 }  // namespace
 
 Adapter load_peft(const std::filesystem::path& folder, const Model& model, bool force) {
-  const Config config(folder / "adapter_config.json");
+  const Config config(folder / kConfigFile);
   const nn::AdapterMethod method = method_of(config);
   auto body = std::make_shared<Adapter::Body>(body_for(model, false));
   body->method = method;
@@ -136,8 +139,8 @@ Adapter load_peft(const std::filesystem::path& folder, const Model& model, bool 
   body->base_sha256 = config.text("hanzo_base_sha256");
   body->forced = check_base(body->base_sha256, model, force, config.where()) || config.flag("hanzo_forced");
   const auto linears = linears_of(model);
-  const std::string where = (folder / "adapter_model.safetensors").string();
-  for (auto& [module, p] : read_parts(folder / "adapter_model.safetensors", model.options().read_mode)) {
+  const std::string where = (folder / kWeightsFile).string();
+  for (auto& [module, p] : read_parts(folder / kWeightsFile, model.options().read_mode)) {
     if (!p.a.defined() || !p.b.defined())
       throw Error(ErrorKind::bad_file, module + " has one of lora_A and lora_B without the other", where);
     if (p.magnitude.defined() != (method == nn::AdapterMethod::dora))
@@ -220,12 +223,20 @@ void Adapter::save(const std::filesystem::path& folder) const {
     writer.add(name + ".lora_B.weight", model::reordered(t.lora.b, heads, false));
     if (t.lora.magnitude.defined()) writer.add(name + ".lora_magnitude_vector", model::reordered(t.lora.magnitude, heads, false));
   }
-  const auto fill = [&](const std::filesystem::path& to) {
-    writer.write(to / "adapter_model.safetensors");
-    io::write_file(to / "adapter_config.json", config_of(b).dump(2) + "\n");
-  };
   const std::filesystem::path target = folder.filename().empty() ? folder.parent_path() : folder;
-  if (io::is_there(target)) return fill(target);  // what else is in it stays
+  const auto fill = [&](const std::filesystem::path& to) {
+    try {
+      writer.write(to / model::kWeightsFile);
+      io::write_file(to / model::kConfigFile, config_of(b).dump(2) + "\n");
+    } catch (const Error& e) {  // names the hidden folder
+      throw Error(e.kind(), e.what(), target.string(), e.hint());
+    }
+  };
+  if (io::is_there(target)) {  // what else is in it stays
+    const io::TemporaryFolder fresh(target);
+    fill(fresh.path());
+    return io::replace_files(fresh, target, std::array{model::kWeightsFile, model::kConfigFile});
+  }
   io::AtomicFolder whole(target);
   fill(whole.path());
   whole.commit();

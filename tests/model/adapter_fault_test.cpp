@@ -90,6 +90,27 @@ TEST_CASE("faults: saving an adapter leaves the old folder or the new one", "[fa
   CHECK(std::distance(fs::directory_iterator(f.dir.path()), {}) == 2);  // the model and the folder
 }
 
+TEST_CASE("faults: an adapter saved over another is the old one, the new one or refused, never a mix", "[faults][adapter]") {
+  const Fixture f;
+  const Adapter other = Adapter::create(f.model, {.rank = 2, .alpha = 16, .targets = "attn_q"}, Seed{2});
+  const fs::path folder = f.dir.path() / "a";
+  fs::create_directory(folder);
+  io::write_file(folder / "notes.txt", "mine");
+  std::string mixed[2];  // the weights of each, by which a mix is known
+  f.adapter.save(folder);
+  mixed[0] = read(folder / "adapter_model.safetensors");
+  other.save(folder);
+  mixed[1] = read(folder / "adapter_model.safetensors");
+  REQUIRE(mixed[0] != mixed[1]);
+  const auto whole = [&] {
+    const float alpha = Adapter::load(folder, f.model).targets()[0].alpha;
+    return read(folder / "adapter_model.safetensors") == mixed[alpha == 16] && read(folder / "notes.txt") == "mine" &&
+           std::distance(fs::directory_iterator(folder), {}) == 3;
+  };
+  bool first = false;
+  CHECK(each_fault([&] { ((first = !first) ? f.adapter : other).save(folder); }, whole) > 10);
+}
+
 TEST_CASE("adapter files cut anywhere are refused", "[faults][adapter]") {
   const Fixture f;
   const fs::path folder = f.dir.path() / "a", cut = f.dir.path() / "cut";
