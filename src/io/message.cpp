@@ -27,6 +27,11 @@ std::string hint_of(int error_number) {
     case EPERM: return "check the permissions of the file and its folder";
     case ENOSPC:
     case EDQUOT: return "free some space on this disk, or write elsewhere";
+    case EFBIG: return "raise the limit of a file's size (ulimit -f), or write to another file system";
+    case EIO: return "the disk or its connection has a fault: check it, then try again";
+    case ELOOP: return "the links of this path lead in a circle: name the file itself";
+    case ENAMETOOLONG: return "a shorter name";
+    case ENOTDIR: return "a part of this path is a file: check the path";
     case EMFILE:
     case ENFILE: return "close other files or raise the limit (ulimit -n)";
     case EROFS: return "this file system is read-only: write elsewhere";

@@ -61,6 +61,14 @@ TEST_CASE("a ChatML template renders with its default system message") {
   CHECK(marked(chat) == "<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\n[Hi <|im_end|>]<|im_end|>\n<|im_start|>assistant\n");
 }
 
+TEST_CASE("slices of the greatest and least steps hold one item, as Python has them") {
+  CHECK(render("{{ [1, 2, 3][::-9223372036854775808] }}", Json::array()).text == "[3]");
+  CHECK(render("{{ 'abc'[::-9223372036854775808] }}", Json::array()).text == "c");
+  CHECK(render("{{ (1, 2, 3)[::-9223372036854775807] }}", Json::array()).text == "(3,)");
+  CHECK(render("{{ range(3)[::-9223372036854775808] | list }}", Json::array()).text == "[2]");
+  CHECK(render("{{ 'abc'[::9223372036854775807] }}{{ 'abc'[1::-99999999999999999999] }}", Json::array()).text == "ab");
+}
+
 TEST_CASE("pieces cover the text in order and name their message") {
   const Json messages = {{{"role", "user"}, {"content", "a"}}, {{"role", "assistant"}, {"content", "b"}}};
   const RenderedChat chat = render("<s>{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}", messages);

@@ -107,7 +107,8 @@ Value Interp::slice(const Value& base, const Value& from, const Value& to, const
   if (!base.is_str() && !base.is(Kind::list) && !base.is(Kind::tuple) && !base.is(Kind::range)) {
     throw Fault{"'" + std::string(type_name(base.kind())) + "' object cannot be sliced"};
   }
-  const std::int64_t step = int_or("slice", by, 1);
+  // As Python bounds it: the least of all has no opposite.
+  const std::int64_t step = std::max(int_or("slice", by, 1), -std::numeric_limits<std::int64_t>::max());
   if (step == 0) throw Fault{"slice step cannot be zero"};
   const std::int64_t low = step > 0 ? 0 : -1;
   const std::int64_t high = step > 0 ? length : length - 1;
@@ -120,8 +121,7 @@ Value Interp::slice(const Value& base, const Value& from, const Value& to, const
   const std::int64_t start = bound(from, step > 0 ? low : high);
   const std::int64_t stop = bound(to, step > 0 ? high : low);
   const std::int64_t span = step > 0 ? stop - start : start - stop;
-  const std::int64_t size = step == std::numeric_limits<std::int64_t>::min() ? 1 : std::abs(step);
-  const std::int64_t count = span <= 0 ? 0 : (span - 1) / size + 1;
+  const std::int64_t count = span <= 0 ? 0 : (span - 1) / std::abs(step) + 1;
   return take_slice(base, start, step, count);
 }
 

@@ -141,7 +141,8 @@ Value arithmetic(Heap& heap, Arith op, const Value& a, const Value& b) {
     if (op == Arith::div) {
       if (b.integer() == 0) zero_division(op, false);
       constexpr std::int64_t kExact = std::int64_t{1} << 53;  // both exact: one rounding
-      if (std::abs(a.integer()) < kExact && std::abs(b.integer()) < kExact) {
+      const auto exact = [](std::int64_t v) { return v > -kExact && v < kExact; };
+      if (exact(a.integer()) && exact(b.integer())) {
         return Value::real(static_cast<double>(a.integer()) / static_cast<double>(b.integer()));
       }
     }
