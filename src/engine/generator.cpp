@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "hanzo/core/parallel.hpp"
+
 namespace hz {
 
 Generator::Generator(Model model, GeneratorOptions options)
@@ -139,8 +141,12 @@ void Generator::check_fits(std::size_t tokens) const {
                 "shorten the prompt or give a larger context (-c)");
 }
 
-Generation Generator::complete(std::string_view text, GenerateOptions options) { return generate(complete_ids(text), std::move(options)); }
+Generation Generator::complete(std::string_view text, GenerateOptions options) {
+  const StopScope scope(options.stop);  // a prompt may be a book
+  return generate(complete_ids(text), std::move(options));
+}
 Generation Generator::chat(const std::vector<ChatMessage>& messages, GenerateOptions options) {
+  const StopScope scope(options.stop);
   return generate(chat_ids(messages), std::move(options));
 }
 

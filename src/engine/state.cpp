@@ -3,14 +3,13 @@
 #include "hanzo/engine/state.hpp"
 
 #include <array>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "hanzo/core/checked.hpp"
 #include "hanzo/io/atomic_file.hpp"
 #include "hanzo/io/sha256.hpp"
+#include "src/io/input_file.hpp"
 
 namespace hz {
 namespace {
@@ -53,19 +52,6 @@ class HashedFile {
   throw Error(ErrorKind::bad_file, "no usable state file: " + what, file.string(), "save it again with --save-state");
 }
 
-std::vector<std::byte> read_all(const std::filesystem::path& file) {
-  std::error_code error;
-  if (std::filesystem::exists(file, error) && !std::filesystem::is_regular_file(file, error)) broken("it is no regular file", file);
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw Error(ErrorKind::bad_file, "cannot open " + file.string() + ": " + std::string(std::strerror(errno)), file.string());
-  const auto size = std::filesystem::file_size(file, error);
-  if (error) throw Error(ErrorKind::io, "cannot tell the size of " + file.string() + ": " + error.message(), file.string());
-  std::vector<std::byte> bytes(size);
-  in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
-  if (static_cast<std::uintmax_t>(in.gcount()) != size) throw Error(ErrorKind::io, "cannot read " + file.string(), file.string());
-  return bytes;
-}
-
 template <class T>
 T number_at(std::span<const std::byte> bytes, std::size_t at) {
   T v;
@@ -84,38 +70,50 @@ T field(const json& header, const char* name, const std::filesystem::path& file)
   return it->get<T>();
 }
 
-// The header of a file that begins as one; `end`: where it ends.
-json header_of(std::span<const std::byte> bytes, std::uint64_t& end, const std::filesystem::path& file) {
-  if (bytes.size() < kHead + kDigest || std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) != 0)
-    broken("it does not begin as one", file);
-  const auto version = number_at<std::uint32_t>(bytes, kMagic.size());
+// The header of a file that begins as one; `end`: where it ends. Nothing behind it is read.
+json header_of(const io::InputFile& in, std::uint64_t& end) {
+  const std::filesystem::path& file = in.path();
+  std::array<std::byte, kHead> head{};
+  if (in.size() >= kHead + kDigest) in.read(0, head);
+  if (std::memcmp(head.data(), kMagic.data(), kMagic.size()) != 0) broken("it does not begin as one", file);
+  const auto version = number_at<std::uint32_t>(head, kMagic.size());
   if (version != kVersion) broken("it has version " + std::to_string(version) + ", this build reads " + std::to_string(kVersion), file);
-  const std::uint64_t length = number_at<std::uint32_t>(bytes, kMagic.size() + 4);
-  if (length > kMostHeader || kHead + length > bytes.size() - kDigest) broken("it is cut inside its header", file);
+  const std::uint64_t length = number_at<std::uint32_t>(head, kMagic.size() + 4);
+  if (length > kMostHeader || kHead + length > in.size() - kDigest) broken("it is cut inside its header", file);
   end = kHead + length;
-  const auto* text = reinterpret_cast<const char*>(bytes.data());
-  json header = json::parse(text + kHead, text + end, nullptr, false);
+  std::string text(length, '\0');
+  in.read(kHead, std::as_writable_bytes(std::span(text)));
+  json header = json::parse(text, nullptr, false);
   if (!header.is_object()) broken("its header is no JSON object", file);
   return header;
 }
 
-// The other parts, of a file whose size and hash are right.
-struct Parts {
-  std::span<const std::byte> ids, pages;
+// Where the other parts are, in bytes from the start of a file whose size is what its header tells of.
+struct Places {
+  std::uint64_t ids_at, ids_bytes, pages_at, page_bytes, body;  // body: all but the digest
 };
-Parts split(std::span<const std::byte> bytes, const json& header, std::uint64_t header_end, const std::filesystem::path& file) {
+Places places_of(const json& header, std::uint64_t header_end, const io::InputFile& in) {
+  const std::filesystem::path& file = in.path();
   const auto ids = field<std::uint64_t>(header, "ids", file), pages = field<std::uint64_t>(header, "page_bytes", file);
-  const std::uint64_t ids_at = aligned(header_end), body = bytes.size() - kDigest;
+  const std::uint64_t ids_at = aligned(header_end), body = in.size() - kDigest;
   const auto pages_at = (Checked(ids) * Checked(std::uint64_t{4}) + Checked(ids_at)).round_up(kAlign);
   const auto end = (pages_at + Checked(pages)).get();
   if (!end || *end != body)
-    broken("it has " + std::to_string(bytes.size()) + " bytes, its header tells of " +
+    broken("it has " + std::to_string(in.size()) + " bytes, its header tells of " +
                (end ? std::to_string(*end + kDigest) : "more than a file can have"),
            file);
-  const auto digest = io::Sha256().update(bytes.first(body)).digest();
-  if (std::memcmp(digest.data(), bytes.data() + body, kDigest) != 0)
+  return {ids_at, ids * 4, pages_at.or_max(), pages, body};
+}
+
+// The other parts, of a file whose hash is right.
+struct Parts {
+  std::span<const std::byte> ids, pages;
+};
+Parts split(std::span<const std::byte> bytes, const Places& at, const std::filesystem::path& file) {
+  const auto digest = io::Sha256().update(bytes.first(at.body)).digest();
+  if (std::memcmp(digest.data(), bytes.data() + at.body, kDigest) != 0)
     broken("its bytes are not those that were written (the hash differs)", file);
-  return {bytes.subspan(ids_at, ids * 4), bytes.subspan(pages_at.or_max(), pages)};
+  return {bytes.subspan(at.ids_at, at.ids_bytes), bytes.subspan(at.pages_at, at.page_bytes)};
 }
 
 void check_binding(const json& header, const model::KvBinding& ours, const std::filesystem::path& file) {
@@ -198,10 +196,13 @@ void write_state(const std::filesystem::path& file, const Model& model, const mo
 }
 
 LoadedState read_state(const std::filesystem::path& file, const Model& model, const Progress& progress) {
-  const std::vector<std::byte> bytes = read_all(file);
+  const io::InputFile in(file);
   std::uint64_t header_end = 0;
-  const json header = header_of(bytes, header_end, file);
-  const Parts parts = split(bytes, header, header_end, file);
+  const json header = header_of(in, header_end);
+  const Places places = places_of(header, header_end, in);
+  const auto storage = in.copy(0, in.size(), progress, 0, in.size());
+  const Parts parts = split({storage->data, storage->bytes}, places, file);
+  in.check_unchanged(in.identity());
   check_binding(header, model::kv_binding(model, progress), file);
   StreamState stream = stream_of(header, parts, model, file);
   model::KvSequence kv = model::read_pages(model, parts.pages);

@@ -16,6 +16,7 @@ namespace hz::io {
 namespace {
 
 constexpr std::uint32_t kVersion = 3;
+constexpr std::size_t kPiece = std::size_t{8} << 20;  // bytes; a stop is obeyed between pieces
 
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorKind::usage, "[gguf write] " + what); }
 
@@ -166,8 +167,11 @@ void GgufWriter::write(const ByteSink& sink, const Progress& progress) const {
   const std::uint64_t total = file_bytes();
   std::uint64_t at = 0;
   const auto emit = [&](std::span<const std::byte> bytes) {
-    sink(bytes);
-    at += bytes.size();
+    for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), kPiece))) {
+      progress.check("writing");
+      sink(bytes.first(std::min(bytes.size(), kPiece)));
+      at += std::min(bytes.size(), kPiece);
+    }
   };
   const auto pad = [&] {
     static constexpr std::array<std::byte, 4096> kZeros{};
@@ -181,7 +185,6 @@ void GgufWriter::write(const ByteSink& sink, const Progress& progress) const {
   emit(std::as_bytes(std::span(head.data(), head.size())));
   pad();
   for (const Entry& e : entries_) {
-    progress.check("writing");
     const std::uint64_t begin = at;
     e.source(emit);
     if (at - begin != e.nbytes) refuse(e.name + ": the source gave " + grouped(at - begin) + " bytes instead of " + grouped(e.nbytes));

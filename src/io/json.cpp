@@ -19,14 +19,6 @@ constexpr std::size_t kMaxKeys = 4096;
 
 [[noreturn]] void bad(const std::string& what) { throw Error(ErrorKind::bad_file, what); }
 
-// The parser's words without its own name and place: of "[json.exception.parse_error.101] parse error at ...: syntax
-// error while ..." what begins with "syntax error".
-std::string reason(std::string what) {
-  if (const std::size_t name = what.find("] "); name != std::string::npos) what.erase(0, name + 2);
-  if (const std::size_t place = what.find(": "); what.starts_with("parse error") && place != std::string::npos) what.erase(0, place + 2);
-  return printable(what, 160);
-}
-
 // Depth and keys of the objects that are open.
 class Watch {
  public:
@@ -64,9 +56,9 @@ Json parse_json(std::string_view text) {
   try {
     return Json::parse(text, [&watch](int depth, Json::parse_event_t event, Json& value) { return watch(depth, event, value); });
   } catch (const Json::parse_error& e) {
-    bad("no valid JSON at column " + grouped(e.byte) + ": " + reason(e.what()));
+    bad("no valid JSON at column " + grouped(e.byte) + ": " + json_reason(e.what(), false));
   } catch (const Json::exception& e) {
-    bad("no valid JSON: " + reason(e.what()));
+    bad("no valid JSON: " + json_reason(e.what(), false));
   }
 }
 

@@ -82,6 +82,15 @@ std::string shown(const std::filesystem::path& file) {
   return printable(file.string(), 4096);
 }
 
+// "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while ..."
+std::string json_reason(std::string what, bool place) {
+  if (const std::size_t name = what.find("] "); name != std::string::npos) what.erase(0, name + 2);
+  constexpr std::string_view kAt = "parse error at ";
+  if (const std::size_t colon = what.find(": "); what.starts_with(kAt) && colon != std::string::npos)
+    what.erase(0, place ? kAt.size() : colon + 2);
+  return printable(what, 160);
+}
+
 Error system_error(std::string_view doing, int error_number, const std::filesystem::path& file) {
   const auto kind = error_number == ENOMEM ? ErrorKind::out_of_memory : ErrorKind::io;
   return Error(kind, "cannot " + std::string(doing) + ": " + std::generic_category().message(error_number), shown(file),

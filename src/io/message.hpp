@@ -18,6 +18,9 @@ std::string printable(std::string_view text, std::size_t limit = 96);
 bool valid_utf8(std::string_view text);
 // The name of a file as messages show it: the path as it was given.
 std::string shown(const std::filesystem::path& file);
+// Why the JSON parser refused a text, from its exception's what(): without the parser's own names, with the line and column where
+// `place` is set.
+std::string json_reason(std::string what, bool place);
 // Error(io) for a failed system call: "cannot DOING: REASON", with errno's text as the reason.
 Error system_error(std::string_view doing, int error_number, const std::filesystem::path& file);
 

@@ -45,6 +45,7 @@ RowError measure(WType type, std::span<const float> x, const std::byte* bytes, s
 double EncodeError::relative() const { return norm > 0 ? std::sqrt(squares / norm) : 0; }
 
 EncodeError encode_rows(const QTensor& w, const EncodeJob& job, const io::ByteSink& sink, const Progress& progress) {
+  const StopScope scope(progress.stop);  // a row of a thorough search takes long
   const quant::FormatInfo& format = quant::info(job.type);
   if (format.encoder == nullptr) throw Error(ErrorKind::unsupported, "no encoder for " + std::string(format.name) + " is built", job.name);
   const std::int64_t rows = w.rows(), cols = w.cols();

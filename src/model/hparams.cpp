@@ -2,6 +2,8 @@
 // Hyper-parameters: every number in a closed range, then the relations between them.
 #include "hanzo/model/hparams.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 namespace hz::model {
@@ -54,7 +56,7 @@ class Reader {
   template <class T>
   T check(std::string_view key, T value, T low, T high) const {
     if (!(value >= low && value <= high))
-      fail(key, "is " + std::to_string(value) + ", must be from " + std::to_string(low) + " to " + std::to_string(high));
+      fail(key, fmt::format("is {}, must be from {} to {}", value, low, high));
     return value;
   }
   std::string prefix_;

@@ -184,6 +184,21 @@ TEST_CASE("gguf reading reports bytes done and obeys a stop") {
   CHECK_THROWS_AS(Gguf::open(dir.path() / "m.gguf", ReadMode::read, progress), Error);
 }
 
+TEST_CASE("gguf writing obeys a stop inside a large tensor") {
+  const TempDir dir;
+  const std::string data(std::size_t{40} << 20, '\0');
+  GgufWriter w;
+  w.add("a", Shape{10 << 20}, 0, bytes_of(data));
+  std::stop_source stop;
+  std::uint64_t written = 0;
+  const auto sink = [&](std::span<const std::byte> bytes) {
+    written += bytes.size();
+    if (written > 1 << 20) stop.request_stop();
+  };
+  CHECK_THROWS_AS(w.write(sink, {.report = {}, .stop = stop.get_token()}), Error);
+  CHECK(written < std::uint64_t{20} << 20);
+}
+
 TEST_CASE("gguf writing refuses what the format cannot hold and leaves no file") {
   const TempDir dir;
   const std::string data(64, '\0');

@@ -249,6 +249,9 @@ TEST_CASE("what is not built is refused by name, and no file is left") {
   refused("llama", [](Folder& f) { f.tensors().erase("model.layers.1.mlp.up_proj.weight"); }, "model.layers.1.mlp.up_proj.weight");
   refused("qwen2", [](Folder& f) { f.settings()["use_sliding_window"] = true; }, "sliding");
   refused("llama", [](Folder& f) { f.settings().erase("hidden_size"); }, "hidden_size");
+  refused("llama", [](Folder& f) { f.settings()["rms_norm_eps"] = -1.0; }, "layer_norm_rms_epsilon is -1, must be from 0 to 1");
+  refused("llama", [](Folder& f) { f.settings()["rope_theta"] = 0; }, "rope.freq_base is 0, must be from 1 to");
+  refused("llama", [](Folder& f) { f.settings()["max_position_embeddings"] = 0; }, "context_length");
 }
 
 TEST_CASE("an index of shards is followed inside the folder alone") {

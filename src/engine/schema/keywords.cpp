@@ -7,6 +7,7 @@
 
 #include "hanzo/core/error.hpp"
 #include "src/engine/grammar/tree.hpp"
+#include "src/io/message.hpp"
 
 namespace hz::engine {
 namespace {
@@ -134,9 +135,7 @@ Json parse_schema_text(std::string_view text) {
   try {
     return Json::parse(text);
   } catch (const nlohmann::json::exception& e) {
-    const std::string what = e.what();
-    const std::size_t colon = what.find("] ");
-    fail_schema(false, "#", "the schema is not JSON: " + (colon == what.npos ? what : what.substr(colon + 2)));
+    fail_schema(false, "#", "the schema is not JSON: " + io::json_reason(e.what(), true));
   }
 }
 

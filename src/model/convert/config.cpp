@@ -7,6 +7,7 @@
 
 #include "hanzo/core/error.hpp"
 #include "src/io/input_file.hpp"
+#include "src/io/message.hpp"
 
 namespace hz::model::convert {
 namespace {
@@ -199,7 +200,12 @@ nlohmann::json read_json(const std::filesystem::path& file, bool needed) {
   const std::string text = read_text(file, needed);
   if (text.empty() && !needed) return nullptr;
   check_depth(text, file);
-  nlohmann::json j = nlohmann::json::parse(text, nullptr, false);
+  nlohmann::json j;
+  try {
+    j = nlohmann::json::parse(text);
+  } catch (const nlohmann::json::exception& e) {
+    throw Error(ErrorKind::bad_file, "is not JSON: " + io::json_reason(e.what(), true), file.string(), "get the folder's files again");
+  }
   if (!j.is_object()) throw Error(ErrorKind::bad_file, "is no JSON object", file.string());
   return j;
 }

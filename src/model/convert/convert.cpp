@@ -7,6 +7,8 @@
 #include "hanzo/io/atomic_file.hpp"
 #include "hanzo/io/gguf_writer.hpp"
 #include "hanzo/io/map_guard.hpp"
+#include "hanzo/model/arch.hpp"
+#include "hanzo/model/hparams.hpp"
 #include "src/io/input_file.hpp"
 #include "src/io/temporary_folder.hpp"
 #include "src/model/convert/config.hpp"
@@ -33,6 +35,7 @@ class Converter {
     meta.set("general.name", {std::filesystem::absolute(folder_).lexically_normal().filename().string()});
     meta.set("general.quantization_version", {std::uint32_t{2}});
     parts_ = write_header(config_, family_, meta);
+    check_header(meta);
     ConvertSummary s;
     s.family = family_.arch;
     model();
@@ -56,6 +59,15 @@ class Converter {
   struct Size {
     std::int64_t rows, cols;
   };
+
+  // What the loader would refuse is refused here, where the file that says it is known.
+  void check_header(const io::Metadata& meta) const {
+    try {
+      read_hparams(*find_arch(family_.arch), meta);
+    } catch (const Error& e) {
+      throw Error(e.kind(), e.what(), (folder_ / "config.json").string(), "config.json is damaged: get it again");
+    }
+  }
 
   void model() {
     const std::int64_t hidden = parts_.hidden;

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "src/io/message.hpp"
+
 namespace hz::text::hf {
 namespace {
 
@@ -36,7 +38,8 @@ json parse(std::string_view text, const std::string& source) {
   try {
     return json::parse(text);
   } catch (const json::exception& e) {
-    throw Error(ErrorKind::bad_file, fmt::format("this is not JSON: {}", e.what()), source);
+    throw Error(ErrorKind::bad_file, "this is not JSON: " + io::json_reason(e.what(), true), source,
+                "get the file again; it is written by the tokenizers library");
   }
 }
 
