@@ -67,7 +67,7 @@ int run_imatrix(ImatrixArgs args, Console& console) {
     io::refuse_input(args.out, model.file().files());
     const Generator gen(model, {.pre = args.model.pre});
     for (const std::string& name : args.texts) {
-      const auto ids = gen.tokenizer().encode(read_text_file(name, console), {.add_special = true, .parse_special = false});
+      const auto ids = tokens_of_text(gen.tokenizer(), read_text_file(name, console), console.stop_token());
       ImportanceOptions o{.window = args.window, .most_windows = args.chunks, .progress = console.progress()};
       if (gen.tokenizer().add_bos() && gen.tokenizer().bos()) o.bos = *gen.tokenizer().bos();
       model::Importance one = collect_importance(model, ids, o);

@@ -4,7 +4,6 @@
 
 #include <toml++/toml.h>
 #include <algorithm>
-#include <fstream>
 #include <hanzo/core/near_names.hpp>
 #include <set>
 
@@ -15,6 +14,7 @@ namespace hz::tools {
 namespace {
 
 constexpr std::size_t kMostConfig = std::size_t{1} << 20;  // bytes
+constexpr std::size_t kMostKeyParts = 64;
 
 std::string place(const std::string& file, const toml::node& node) { return fmt::format("{}, line {}", file, node.source().begin.line); }
 
@@ -77,15 +77,40 @@ void apply(CLI::App& app, std::string name, const toml::node& node, const std::s
   }
 }
 
+// The end of the TOML string that begins at `at`: one or three quotes of a kind.
+std::size_t end_of_string(std::string_view text, std::size_t at) {
+  const char quote = text[at];
+  const std::string three(3, quote);
+  const bool tripled = text.substr(at, 3) == three;
+  for (at += tripled ? 3 : 1; at < text.size(); ++at) {
+    if (text[at] == '\\' && quote == '"') ++at;
+    else if (!tripled && (text[at] == quote || text[at] == '\n')) return at + 1;
+    else if (tripled && text.substr(at, 3) == three) return std::min(text.find_first_not_of(quote, at), std::min(at + 5, text.size()));
+  }
+  return text.size();
+}
+
+// The parser makes a table of each part of a dotted key and frees them by recursion: a long enough key ends the program.
+void refuse_long_keys(std::string_view text, const std::string& file) {
+  std::size_t parts = 0, line = 1;
+  for (std::size_t i = 0, next = 0; i < text.size(); i = next) {
+    const char c = text[i];
+    next = c == '"' || c == '\'' ? end_of_string(text, i) : c == '#' ? std::min(text.find('\n', i), text.size()) : i + 1;
+    if (c == '.') ++parts;
+    else if (c == '=' || c == ',' || c == '\n' || c == '[' || c == '{') parts = 0;
+    if (parts >= kMostKeyParts)
+      throw Error(ErrorKind::bad_file, fmt::format("a key of more than {} parts", kMostKeyParts), fmt::format("{}, line {}", file, line),
+                  "names are those of the flags");
+    const std::string_view passed = text.substr(i, next - i);
+    line += static_cast<std::size_t>(std::count(passed.begin(), passed.end(), '\n'));
+  }
+}
+
 }  // namespace
 
-void apply_config(CLI::App& app, const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw Error(ErrorKind::io, "cannot read the configuration", file, "check the path");
-  std::string text(kMostConfig + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  if (text.size() > kMostConfig) throw Error(ErrorKind::bad_file, "the configuration is larger than 1 MiB", file);
+void apply_config(CLI::App& app, const std::string& file, const Console& console) {
+  const std::string text = read_text_file(file, console, kMostConfig);
+  refuse_long_keys(text, file);
   try {
     const toml::table table = toml::parse(text, file);
     Given given;

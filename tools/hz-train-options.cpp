@@ -123,7 +123,7 @@ SftArgs::SftArgs(CLI::App& command, bool running) : model(command), data(command
 }
 
 train::SftOptions SftArgs::options(Console& console) {
-  if (!config.empty()) apply_config(*app, config);
+  if (!config.empty()) apply_config(*app, config, console);
   if (data.file.empty()) throw Error(ErrorKind::usage, "no data given", "", "name a file with --data");
   o.load = load_options(model, console);
   o.model = model.file;

@@ -50,7 +50,7 @@ struct SftArgs {
 
 // Options of a TOML file under the names of the flags; flags given on the command line win. Throws bad_file, or usage for
 // a name that is no flag.
-void apply_config(CLI::App& app, const std::string& file);
+void apply_config(CLI::App& app, const std::string& file, const Console& console);
 
 // The account of a data file, as notes and warnings.
 void tell_data(const std::string& what, const train::DataReport& report, Console& console);

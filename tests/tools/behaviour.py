@@ -4,7 +4,9 @@ import json
 import os
 import pathlib
 import pty
+import resource
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -51,6 +53,26 @@ def on_terminal(*args, env=None, out_too=True, interrupt_after=None):
     code = process.wait(10)
     os.close(master)
     return code, text.decode(), piped.decode()
+
+
+def limits():
+    """Without a thread or a pipe for Ctrl-C. A user of its own, whom the limit of processes binds, has to be able to run the tool."""
+    r = run("say", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4)))
+    check("no pipe for signals: says so and what to do", r.returncode == 3 and "pipe" in r.stderr and "ulimit -n" in r.stderr, r)
+    if os.getuid() != 0:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        tool = shutil.copy(TOOL, folder)
+
+        def alone():
+            os.setgroups([])
+            os.setgid(54321)
+            os.setuid(54321)
+            resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+
+        r = subprocess.run([tool, "say"], capture_output=True, text=True, timeout=60, preexec_fn=alone)
+        check("no thread for signals: says so and what to do", r.returncode == 1 and "thread" in r.stderr and "ulimit -u" in r.stderr, r)
 
 
 def streams():
@@ -165,6 +187,6 @@ def cut_file():
             check(f"a mapped file {'cut meanwhile is an error before data leaves' if keep else 'that stays is read'}", good, (process.returncode, out, err))
 
 
-for part in (cut_file, streams, terminals, errors, pipes, interrupts):
+for part in (cut_file, limits, streams, terminals, errors, pipes, interrupts):
     part()
 result.finish()

@@ -92,6 +92,9 @@ def files(folder):
     time.sleep(0.5)
     waiting.terminate()
     check("a FIFO that nobody writes to is left at SIGTERM", waiting.wait(20) == 143)
+    for option, words in (("--grammar", "device"), ("--json-schema", "device"), ("--template", "device"), ("-f", "device")):
+        r = run(*(["-p", "x"] if option != "-f" else []), option, "/dev/zero")
+        check(f"{option} of a device without end is refused", r.returncode == 3 and words in r.stderr and "/dev/zero" in r.stderr, r)
     r = run("--info")
     check("--info shows types and the tokenizer's state", r.returncode == 0 and "tensors (" in r.stdout and "tokenizer: " in r.stdout, r)
 

@@ -133,6 +133,16 @@ with tempfile.TemporaryDirectory() as name:
     check("NaN in a file", r.returncode == 2 and "--lr is nan" in r.stderr and not (home / "c2").exists(), r)
     config.write_text("rank = \n")
     check("no valid TOML", run("sft", "--config", config, "-o", home / "c2").returncode == 3)
+    r = run("sft", "--config", home, "-o", home / "c2")
+    check("a configuration that is a folder is refused as one", r.returncode == 3 and "folder" in r.stderr and str(home) in r.stderr, r)
+    dots = "x." * 50000
+    for name, text in (("key", dots + "y = 1"), ("header", "[" + dots + "y]"), ("inline table", "a = {" + "x . " * 50000 + "y = 1}"),
+                       ("key after a string", 'a = """b""""\n' + "'x'." * 50000 + "y = 1"), ("nest of lists", "a = " + "[" * 50000)):
+        config.write_text(text)
+        r = run("sft", "--config", config, "-o", home / "c2")
+        check(f"a {name} of fifty thousand parts in a configuration is refused", r.returncode == 3 and "line " in r.stderr, (r.returncode, r.stderr[-300:]))
+    config.write_text("text = '" + "." * 70 + "'  # " + "." * 70)
+    check("dots in strings and comments make no key", "parts" not in run("sft", "--config", config, "-o", home / "c2").stderr)
     check("a configuration without end is refused", run("sft", "--config", "/dev/zero", "-o", home / "c2").returncode == 3)
 
     # Ctrl-C

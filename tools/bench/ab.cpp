@@ -84,7 +84,7 @@ double our_perplexity(const Model& model, const std::string& text, const Progres
   const Generator gen(model);
   EvaluateOptions o{.progress = progress};
   if (gen.tokenizer().add_bos() && gen.tokenizer().bos()) o.bos = *gen.tokenizer().bos();
-  return perplexity(model, gen.tokenizer().encode(text, {.add_special = true, .parse_special = false}), o).value;
+  return perplexity(model, tokens_of_text(gen.tokenizer(), text, progress.stop), o).value;
 }
 
 // Both must give the text the same perplexity within 1 %: speed of a wrong result is worth nothing.

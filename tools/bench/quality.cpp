@@ -39,7 +39,7 @@ struct Text {
 Text tokens_of(const std::string& text, const TextArgs& args, const Model& model, Console& console) {
   const Generator gen(model, {.pre = args.model.pre});
   Text t;
-  t.ids = gen.tokenizer().encode(text, {.add_special = true, .parse_special = false});
+  t.ids = tokens_of_text(gen.tokenizer(), text, console.stop_token());
   t.options.window = args.window;
   t.options.ubatch = args.model.ubatch;
   t.options.progress = console.progress();

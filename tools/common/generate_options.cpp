@@ -15,7 +15,7 @@ namespace {
 // A grammar's error says where in the text; the file is added.
 template <class Make>
 std::shared_ptr<const Grammar> grammar_from(const std::string& file, const Console& console, Make&& make) {
-  const std::string text = read_text_file(file, console);
+  const std::string text = read_text_file(file, console, kMostDefinition);
   try {
     return make(text);
   } catch (const Error& e) {

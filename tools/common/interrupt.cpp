@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <system_error>
 
 namespace hz::tools {
 namespace {
@@ -33,7 +34,8 @@ void on_signal(int signal) {
 
 Interrupt::Interrupt() {
   if (::pipe2(pipe_, O_CLOEXEC) != 0)
-    throw Error(ErrorKind::io, "cannot make a pipe for signals: " + std::string(std::strerror(errno)));
+    throw Error(ErrorKind::io, "cannot make a pipe for signals: " + std::string(std::strerror(errno)), "",
+                "close other files or raise the limit (ulimit -n)");
   wake_fd = pipe_[1];
   pending_signal = 0;
   // Signals go to the main thread: the watcher blocks them, and so does every thread started while they are blocked.
@@ -41,7 +43,15 @@ Interrupt::Interrupt() {
   sigemptyset(&ours);
   for (const int s : kSignals) sigaddset(&ours, s);
   ::pthread_sigmask(SIG_BLOCK, &ours, &before);
-  watcher_ = std::thread([this] { watch(); });
+  try {
+    watcher_ = std::thread([this] { watch(); });
+  } catch (const std::system_error& e) {
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    wake_fd = -1;
+    for (const int fd : pipe_) ::close(fd);
+    throw Error(ErrorKind::failed, "cannot start the thread that waits for Ctrl-C: " + e.code().message(), "",
+                "end other processes or raise the limit (ulimit -u)");
+  }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   struct sigaction action {};
   action.sa_handler = on_signal;  // without SA_RESTART: a read that waits for input ends

@@ -2,6 +2,7 @@
 #include "tools/common/prompt.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <hanzo/core/parallel.hpp>
 #include <hanzo/text/utf8.hpp>
 
 #include "tools/common/run.hpp"
@@ -18,9 +20,17 @@
 namespace hz::tools {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+[[noreturn]] void too_long(const std::string& name, std::uint64_t most) {
+  const std::string size = most >> 30 != 0 ? fmt::format("{} GiB", most >> 30) : fmt::format("{} MiB", most >> 20);
+  throw Error(ErrorKind::bad_file, fmt::format("{} holds more than {}", name, size), name, "name a file of text");
+}
 
-std::string read_fd(int fd, const std::string& name, const Console& console) {
+// Up to `most` bytes. A device that is no terminal may be empty, as /dev/null is: others never end.
+std::string read_fd(int fd, const std::string& name, const Console& console, std::uint64_t most = kMostText) {
+  struct stat st {};
+  const bool known = ::fstat(fd, &st) == 0;
+  if (known && S_ISREG(st.st_mode) && static_cast<std::uint64_t>(st.st_size) > most) too_long(name, most);
+  const bool endless = known && (S_ISBLK(st.st_mode) || (S_ISCHR(st.st_mode) && ::isatty(fd) == 0));
   std::string s;
   char buffer[65536];
   for (;;) {
@@ -31,8 +41,9 @@ std::string read_fd(int fd, const std::string& name, const Console& console) {
     }
     if (n < 0) throw Error(ErrorKind::io, "cannot read " + name + ": " + std::string(std::strerror(errno)), name);
     if (n == 0) return s;
+    if (endless) throw Error(ErrorKind::bad_file, "this is a device, not a file", name, "name a file of text");
     s.append(buffer, static_cast<std::size_t>(n));
-    if (s.size() > kMostBytes) throw Error(ErrorKind::usage, name + " holds more than 1 GiB", name, "name a file of text");
+    if (s.size() > most) too_long(name, most);
   }
 }
 
@@ -50,7 +61,7 @@ bool stdin_is_piped() {
 
 }  // namespace
 
-std::string read_text_file(const std::string& name, const Console& console) {
+std::string read_text_file(const std::string& name, const Console& console, std::uint64_t most) {
   // Not blocking: the signal that asks to stop may reach another thread than the one that waits for a FIFO's writer.
   const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0)
@@ -64,7 +75,12 @@ std::string read_text_file(const std::string& name, const Console& console) {
   while (S_ISFIFO(st.st_mode) && ::poll(&wait, 1, 50) <= 0)
     if (console.stop_token().stop_requested()) throw Error(ErrorKind::cancelled, "stopped while opening " + name);
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
-  return read_fd(fd, name, console);
+  return read_fd(fd, name, console, most);
+}
+
+std::vector<std::int32_t> tokens_of_text(const text::Tokenizer& tokenizer, std::string_view text, const std::stop_token& stop) {
+  const StopScope scope(stop);
+  return tokenizer.encode(text, {.add_special = true, .parse_special = false});
 }
 
 PromptArgs::PromptArgs(CLI::App& app) {

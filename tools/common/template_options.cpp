@@ -22,7 +22,7 @@ TemplateArgs::TemplateArgs(CLI::App& app) {
 
 std::shared_ptr<const text::ChatTemplate> TemplateArgs::chat_template(const Console& console) const {
   if (file.empty()) return nullptr;
-  return std::make_shared<const text::ChatTemplate>(text::ChatTemplate::parse(read_text_file(file, console), file));
+  return std::make_shared<const text::ChatTemplate>(text::ChatTemplate::parse(read_text_file(file, console, kMostDefinition), file));
 }
 
 std::shared_ptr<const text::Tokenizer> TemplateArgs::tokenizer() const {
