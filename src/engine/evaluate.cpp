@@ -81,6 +81,7 @@ struct Comparison {
     const double zp = log_sum(p), zq = log_sum(q);
     double one = 0;
     for (std::size_t j = 0; j < p.size(); ++j) one += std::exp(p[j] - zp) * ((p[j] - zp) - (q[j] - zq));
+    if (one < 0) one = 0;  // by rounding
     kl += one;
     kl_max = std::max(kl_max, one);
     same += std::max_element(p.begin(), p.end()) - p.begin() == std::max_element(q.begin(), q.end()) - q.begin();
@@ -140,7 +141,11 @@ Agreement agreement_with(const std::filesystem::path& base, const Model& other, 
     o.progress.check("comparing");
     each_scored(other, window_at(ids, i, o), o, [&](std::size_t, std::span<const float> q) {
       if (c.scored >= saved.rows()) throw refuse("the base logits have too few rows");
-      c.add(saved.row(c.scored).span<const float>(), q);
+      const Tensor row = saved.row(c.scored);
+      const auto p = row.span<const float>();
+      if (!std::all_of(p.begin(), p.end(), [](float x) { return std::isfinite(x); }))
+        throw refuse("row " + std::to_string(c.scored) + " of the base logits has a value that is not finite");
+      c.add(p, q);
     });
     o.progress("comparing", i + 1, count);
   }
