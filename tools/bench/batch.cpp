@@ -3,34 +3,34 @@
 // number of sequences.
 #include <fmt/format.h>
 
-#include <chrono>
+#include <algorithm>
 #include <hanzo/hanzo.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tools/bench/grid.hpp"
 #include "tools/bench/plot.hpp"
 #include "tools/bench/quality.hpp"
+#include "tools/bench/report.hpp"
 #include "tools/bench/speed.hpp"
+#include "tools/bench/stats.hpp"
 #include "tools/common/model_options.hpp"
 #include "tools/common/run.hpp"
 
 namespace hz::tools {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
 struct BatchArgs {
   ModelArgs model;
-  std::string prompts = "128", generations = "64", sequences = "1,2,4,8", plot, output = "md";
+  std::string prompts = "128", generations = "64", sequences = "1,2,4,8";
+  ReportArgs report;
   int repetitions = 3;
   explicit BatchArgs(CLI::App& app) : model(app) {
-    app.add_option("--npp", prompts, "prompt tokens of each sequence, a list")->capture_default_str();
-    app.add_option("--ntg", generations, "generated tokens of each sequence, a list")->capture_default_str();
-    app.add_option("--npl", sequences, "sequences evaluated together, a list")->capture_default_str();
+    app.remove_option(app.get_option("--ctx"));  // what the sequences need
+    add_list(app, "--npp", prompts, "prompt tokens of each sequence, a list");
+    add_list(app, "--ntg", generations, "generated tokens of each sequence, a list");
+    add_list(app, "--npl", sequences, "sequences evaluated together, a list");
     app.add_option("-r,--repetitions", repetitions, "runs; the fastest counts")->check(CLI::Range(1, 1000))->capture_default_str();
-    app.add_option("--plot", plot, "draw speed against sequences into this SVG file");
-    add_choice(app, "-o,--output", output, {"md", "json", "jsonl"}, "format of the results");
+    report.add_to(app, "draw speed against sequences into this SVG file");
   }
 };
 
@@ -65,7 +65,26 @@ Times run_once(const Model& model, std::int64_t count, std::int64_t prompt, std:
   return t;
 }
 
+// The columns of llama-batched-bench.
+Layout batch_layout() {
+  const auto whole = [](const char* title, const char* key) -> Column {
+    return {title, true, [key](const nlohmann::json& r) { return std::to_string(r[key].get<std::int64_t>()); }};
+  };
+  const auto seconds = [](const char* title, const char* key) -> Column {
+    return {title, true, [key](const nlohmann::json& r) { return fmt::format("{:.3f}", r[key].get<double>()); }};
+  };
+  const auto speed = [](const char* title, const char* key) -> Column {
+    return {title, true, [key](const nlohmann::json& r) { return fmt::format("{:.1f}", r[key].get<double>()); }};
+  };
+  return {.table = "hz_bench_batch",
+          .columns = {whole("PP", "pp"), whole("TG", "tg"), whole("B", "pl"), whole("N_KV", "n_kv"), seconds("T_PP s", "t_pp"),
+                      speed("S_PP t/s", "speed_pp"), seconds("T_TG s", "t_tg"), speed("S_TG t/s", "speed_tg"), seconds("T s", "t"),
+                      speed("S t/s", "speed")},
+          .below = ""};
+}
+
 int run_batch(const BatchArgs& args, Console& console) {
+  args.report.check();
   const auto counts = parse_grid("--npl", args.sequences, 1, 4096), prompts = parse_grid("--npp", args.prompts, 1, std::int64_t{1} << 24),
              generations = parse_grid("--ntg", args.generations, 1, std::int64_t{1} << 24);
   ModelArgs sized = args.model;
@@ -93,21 +112,8 @@ int run_batch(const BatchArgs& args, Console& console) {
                            {"t", best.prompt + best.generation},
                            {"speed", (pp + tg) / (best.prompt + best.generation)}});
       }
-  if (args.output == "json") console.print(records.dump(2) + "\n");
-  if (args.output == "md")
-    console.print(
-        "| PP | TG | B | N_KV | T_PP s | S_PP t/s | T_TG s | S_TG t/s | T s | S t/s |\n| ---: | ---: | ---: | ---: | ---: | ---: | ---: | "
-        "---: | ---: | ---: |\n");
-  for (const auto& r : records) {
-    if (args.output == "jsonl") console.print(r.dump() + "\n");
-    if (args.output == "md")
-      console.print(fmt::format("| {} | {} | {} | {} | {:.3f} | {:.1f} | {:.3f} | {:.1f} | {:.3f} | {:.1f} |\n",
-                                r["pp"].get<std::int64_t>(), r["tg"].get<std::int64_t>(), r["pl"].get<std::int64_t>(),
-                                r["n_kv"].get<std::int64_t>(), r["t_pp"].get<double>(), r["speed_pp"].get<double>(),
-                                r["t_tg"].get<double>(), r["speed_tg"].get<double>(), r["t"].get<double>(), r["speed"].get<double>()));
-  }
-  console.flush();
-  if (!args.plot.empty()) write_batch_plot(records, args.plot);
+  print_records(records, args.report, batch_layout(), console);
+  if (!args.report.plot.empty()) write_batch_plot(records, args.report.plot);
   return kOk;
 }
 

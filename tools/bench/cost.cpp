@@ -2,18 +2,30 @@
 // hz-bench cost: measured speed as money, beside what the roofline allows.
 #include <fmt/format.h>
 
-#include <chrono>
+#include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <hanzo/hanzo.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tools/bench/machine.hpp"
 #include "tools/bench/quality.hpp"
 #include "tools/bench/speed.hpp"
+#include "tools/bench/stats.hpp"
 #include "tools/common/model_options.hpp"
 #include "tools/common/run.hpp"
 
 namespace hz::tools {
 namespace {
+
+const CLI::Validator price_like(
+    [](std::string& given) {
+      double value = 0;
+      const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
+      const bool good = error == std::errc() && end == given.data() + given.size() && std::isfinite(value) && value > 0;
+      return good ? std::string() : "'" + given + "' is no price above 0";
+    },
+    "PRICE", "price");
 
 struct CostArgs {
   ModelArgs model;
@@ -22,7 +34,8 @@ struct CostArgs {
   int repetitions = 5;
   bool json = false;
   explicit CostArgs(CLI::App& app) : model(app) {
-    app.add_option("--price-per-hour", price, "price of this machine per hour, in any currency")->required()->check(CLI::PositiveNumber);
+    app.remove_option(app.get_option("--ctx"));  // what the tests need
+    app.add_option("--price-per-hour", price, "price of this machine per hour, in any currency")->required()->check(price_like);
     app.add_option("-p,--n-prompt", prompt, "prompt tokens")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
         ->capture_default_str();
@@ -40,8 +53,7 @@ double median_rate(const Model& model, const Cell& cell, int repetitions, const 
   std::vector<double> rates;
   for (int r = 0; r < repetitions; ++r)
     rates.push_back(static_cast<double>(cell.test.prompt + cell.test.generate) / runner.run(stop).seconds);
-  std::nth_element(rates.begin(), rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2), rates.end());
-  return rates[rates.size() / 2];
+  return median(rates);
 }
 
 int run_cost(const CostArgs& args, Console& console) {
@@ -50,7 +62,12 @@ int run_cost(const CostArgs& args, Console& console) {
   const Model model = load_model(sized, console);
   const Progress progress = console.progress();
   const int threads = args.model.threads > 0 ? args.model.threads : default_threads();
-  Cell cell{.model = args.model.file, .kv = args.model.kv, .threads = threads, .ubatch = args.model.ubatch, .test = {args.prompt, 0}};
+  Cell cell{.model = args.model.file,
+            .kv = args.model.kv,
+            .threads = threads,
+            .batch = args.model.ubatch,
+            .ubatch = args.model.ubatch,
+            .test = {args.prompt, 0}};
   const double prompt = median_rate(model, cell, args.repetitions, progress.stop);
   cell.test = {0, args.generate};
   const double decode = median_rate(model, cell, args.repetitions, progress.stop);
@@ -59,24 +76,27 @@ int run_cost(const CostArgs& args, Console& console) {
   const double roof_decode = bandwidth / static_cast<double>(token_bytes(model)),
                roof_prompt = peaks.int8_dot * threads / token_macs(model);
   const auto price = [&](double rate) { return args.price / 3600 / rate * 1e6; };
+  const bool roofed = peaks.int8_dot > 0;  // a backend that measures none has no roof
   if (args.json) {
-    console.json({{"price_per_hour", args.price},
-                  {"prompt_ts", prompt},
-                  {"decode_ts", decode},
-                  {"prompt_cost_per_million", price(prompt)},
-                  {"decode_cost_per_million", price(decode)},
-                  {"roofline_prompt_ts", roof_prompt},
-                  {"roofline_decode_ts", roof_decode},
-                  {"read_bandwidth", bandwidth},
-                  {"int8_peak", peaks.int8_dot},
-                  {"bytes_per_token", token_bytes(model)}});
+    nlohmann::json j{{"price_per_hour", args.price},
+                     {"prompt_ts", prompt},
+                     {"decode_ts", decode},
+                     {"prompt_cost_per_million", price(prompt)},
+                     {"decode_cost_per_million", price(decode)},
+                     {"roofline_decode_ts", roof_decode},
+                     {"read_bandwidth", bandwidth},
+                     {"bytes_per_token", token_bytes(model)}};
+    if (roofed) j.update({{"roofline_prompt_ts", roof_prompt}, {"int8_peak", peaks.int8_dot}});
+    console.json(j);
     return kOk;
   }
+  const auto row = [&](const char* work, std::int64_t tokens, double rate, double roof) {
+    const std::string limit = roof > 0 ? fmt::format("{:.1f} | {:.0f} %", roof, 100 * rate / roof) : "unknown |";
+    console.print(fmt::format("| {} {} | {:.1f} | {:.4f} | {} |\n", work, tokens, rate, price(rate), limit));
+  };
   console.print("| work | tokens/s | cost of a million tokens | roofline tokens/s | share |\n| --- | ---: | ---: | ---: | ---: |\n");
-  console.print(fmt::format("| prompt {} | {:.1f} | {:.4f} | {:.1f} | {:.0f} % |\n", args.prompt, prompt, price(prompt), roof_prompt,
-                            100 * prompt / roof_prompt));
-  console.print(fmt::format("| decode {} | {:.1f} | {:.4f} | {:.1f} | {:.0f} % |\n", args.generate, decode, price(decode), roof_decode,
-                            100 * decode / roof_decode));
+  row("prompt", args.prompt, prompt, roof_prompt);
+  row("decode", args.generate, decode, roof_decode);
   console.print(
       "\nroofline: prompt = int8 peak of all threads / multiply-adds per token, decode = read bandwidth / bytes of weights per token\n");
   return kOk;

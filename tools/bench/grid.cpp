@@ -64,6 +64,10 @@ std::vector<std::int64_t> parse_grid(const std::string& flag, const std::string&
   return values;
 }
 
+void add_list(CLI::App& app, const std::string& names, std::string& text, const std::string& help) {
+  app.add_option(names, text, help)->join(',')->capture_default_str();
+}
+
 std::vector<std::string> parse_words(const std::string& flag, const std::string& text, const std::vector<std::string>& known) {
   std::vector<std::string> words = split(text, ',');
   const std::vector<std::string_view> views(known.begin(), known.end());

@@ -10,6 +10,8 @@ namespace hz::tools {
 
 // Throws Error(usage) naming `flag` for anything that is no list of integers in [least, most]; at most 1000 values.
 std::vector<std::int64_t> parse_grid(const std::string& flag, const std::string& text, std::int64_t least, std::int64_t most);
+// A flag that takes such a list; given several times, the lists follow one another.
+void add_list(CLI::App& app, const std::string& names, std::string& text, const std::string& help);
 // Words separated by commas, each one of `known`.
 std::vector<std::string> parse_words(const std::string& flag, const std::string& text, const std::vector<std::string>& known);
 // The words with a separator between them.

@@ -110,6 +110,7 @@ struct Task {
   std::string prompt;
   std::vector<std::string> choices;
   std::size_t answer = 0;
+  std::int64_t line = 0;
 };
 Task task_of(std::string_view text, const std::string& file, std::int64_t line) {
   const auto bad = [&](const std::string& what) {
@@ -130,12 +131,25 @@ Task task_of(std::string_view text, const std::string& file, std::int64_t line) 
   for (const auto& c : *choices) {
     if (!c.is_string()) throw bad("a choice is no text");
     t.choices.push_back(c.get<std::string>());
+    if (t.choices.back().empty()) throw bad("a choice is empty");
   }
+  if (t.choices.size() < 2) throw bad("fewer than two choices");
   if (answer == row.end() || !answer->is_number_unsigned() || answer->get<std::uint64_t>() >= t.choices.size())
     throw bad("'answer' is no index of a choice");
   t.prompt = prompt->get<std::string>();
   t.answer = answer->get<std::size_t>();
+  t.line = line;
   return t;
+}
+
+// What is wrong with a task is told with its line.
+ChoiceScores scores_of(const Generator& gen, const Task& task, const std::string& file, const std::stop_token& stop) {
+  try {
+    return score_choices(gen.model(), gen.tokenizer(), task.prompt, task.choices, stop);
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::usage) throw;
+    throw Error(ErrorKind::bad_file, e.what(), fmt::format("{}, line {}", file, task.line), e.hint());
+  }
 }
 
 int run_choice(const ChoiceArgs& args, Console& console) {
@@ -148,7 +162,7 @@ int run_choice(const ChoiceArgs& args, Console& console) {
   std::int64_t right = 0, right_per_byte = 0;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     progress.check("answering");
-    const ChoiceScores s = score_choices(gen.model(), gen.tokenizer(), tasks[i].prompt, tasks[i].choices, progress.stop);
+    const ChoiceScores s = scores_of(gen, tasks[i], args.file, progress.stop);
     right += s.best == tasks[i].answer;
     right_per_byte += s.best_per_byte == tasks[i].answer;
     progress("answering", i + 1, tasks.size());
@@ -176,7 +190,9 @@ Subcommand add_ppl(CLI::App& app) {
 }
 Subcommand add_quality(CLI::App& app) {
   CLI::App* sub = app.add_subcommand("quality", "KL divergence and top-1 agreement of int8 against float activations");
-  return {sub, [args = std::make_shared<TextArgs>(*sub)](Console& c) { return run_quality(*args, c); }};
+  auto args = std::make_shared<TextArgs>(*sub);
+  sub->remove_option(sub->get_option("--activations"));  // both are compared
+  return {sub, [args](Console& c) { return run_quality(*args, c); }};
 }
 Subcommand add_kl(CLI::App& app) {
   CLI::App* sub = app.add_subcommand("kl", "KL divergence and top-1 agreement against the saved logits of a base model");

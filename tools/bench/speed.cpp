@@ -4,45 +4,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <hanzo/hanzo.hpp>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <numeric>
+#include <thread>
 
 #include "tools/bench/machine.hpp"
 #include "tools/bench/plot.hpp"
 #include "tools/bench/report.hpp"
+#include "tools/bench/stats.hpp"
 #include "tools/common/model_options.hpp"
 #include "tools/common/run.hpp"
 
 namespace hz::tools {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
-constexpr std::int64_t kMostTokens = std::int64_t{1} << 24;
-
-struct MeanStd {
-  double mean = 0, std = 0;
-};
-MeanStd mean_std(const std::vector<double>& v) {
-  MeanStd r;
-  r.mean = std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
-  for (const double x : v) r.std += (x - r.mean) * (x - r.mean);
-  r.std = v.size() > 1 ? std::sqrt(r.std / static_cast<double>(v.size() - 1)) : 0.0;
-  return r;
-}
-// The value below which `share` of the sorted values lie, nearest rank.
-double quantile(std::vector<double> v, double share) {
-  std::sort(v.begin(), v.end());
-  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(v.size())));
-  return v[std::min(v.size() - 1, rank == 0 ? 0 : rank - 1)];
-}
 
 void prefill(const Model& model, model::KvSequence& kv, std::span<const std::int32_t> ids, std::int64_t ubatch, LogitRows last,
              const std::stop_token& stop) {
@@ -51,6 +28,25 @@ void prefill(const Model& model, model::KvSequence& kv, std::span<const std::int
     const SequenceChunk chunk{&kv, ids.subspan(at, std::min(step, ids.size() - at))};
     model.forward({&chunk, 1}, at + step >= ids.size() ? last : LogitRows::none, stop);
   }
+}
+
+// "Q4_K_M" as the file says, else the format of most weights.
+std::string weights_name(const Model& model) {
+  if (const auto type = model.file().metadata().get<std::int64_t>("general.file_type"))
+    for (const model::Recipe& r : model::recipes())
+      if (r.file_type == *type) return std::string(r.name);
+  std::map<std::string_view, std::int64_t> weights;
+  for (const io::GgufTensor& t : model.file().tensors()) weights[t.type_name()] += t.shape.numel();
+  const auto most = std::max_element(weights.begin(), weights.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == weights.end() ? "" : std::string(most->first);
+}
+
+// "llama SmolLM2 135M Q4_1": architecture, name, weights, as far as known.
+std::string model_type(const Model& model) {
+  std::string s(model.arch().name);
+  for (const std::string& part : {model.hparams().name, weights_name(model)})
+    if (!part.empty()) s += " " + part;
+  return s;
 }
 
 nlohmann::json record(const Cell& cell, const Model& model, const SpeedArgs& args, const std::vector<Sample>& samples,
@@ -72,10 +68,10 @@ nlohmann::json record(const Cell& cell, const Model& model, const SpeedArgs& arg
                    {"gpu_info", ""},
                    {"backends", model.backend().name()},
                    {"model_filename", cell.model},
-                   {"model_type", std::string(model.arch().name) + " " + model.hparams().name},
+                   {"model_type", model_type(model)},
                    {"model_size", model.file().total_bytes()},
                    {"model_n_params", weights},
-                   {"n_batch", cell.ubatch},
+                   {"n_batch", cell.batch},
                    {"n_ubatch", cell.ubatch},
                    {"n_threads", cell.threads},
                    {"type_k", cell.kv},
@@ -93,7 +89,7 @@ nlohmann::json record(const Cell& cell, const Model& model, const SpeedArgs& arg
                    {"stddev_ts", t.std},
                    {"samples_ns", ns},
                    {"samples_ts", ts},
-                   {"ttft_ms", quantile(first, 0.5)},
+                   {"ttft_ms", median(first)},
                    {"load_seconds", load_seconds},
                    {"peak_memory", peak_memory()},
                    {"bytes_per_token", token_bytes(model)},
@@ -117,8 +113,10 @@ void add_limits(nlohmann::json& records, const SpeedArgs& args) {
     const auto [known, fresh] = bandwidths.try_emplace(threads, 0.0);
     if (fresh) known->second = read_bandwidth(threads);
     r["read_bandwidth"] = known->second;
-    r["fma_peak"] = core.fma;
-    r["int8_peak"] = core.int8_dot;
+    if (core.int8_dot > 0) {
+      r["fma_peak"] = core.fma;
+      r["int8_peak"] = core.int8_dot;
+    }
     const double ts = r["avg_ts"].get<double>();
     if (r["n_prompt"] == 0) r["bandwidth_share"] = r["bytes_per_token"].get<double>() * ts / known->second;
     if (r["n_gen"] == 0 && core.int8_dot > 0) r["int8_peak_share"] = r["macs_per_token"].get<double>() * ts / (core.int8_dot * threads);
@@ -127,11 +125,7 @@ void add_limits(nlohmann::json& records, const SpeedArgs& args) {
 
 // Of 33 fixed ids: equal for every row of one model, KV kind and activations, or something is wrong.
 std::string check_hash(const Model& model, const Cell& cell) {
-  return logits_hash(model, random_ids(33, model.hparams().vocab), cell.ubatch);
-}
-
-void print(const nlohmann::json& records, const std::string& format, const std::function<void(std::string_view)>& to) {
-  to(format_records(records, format));
+  return logits_hash(model, random_ids(33, model.hparams().vocab), cell.step());
 }
 
 }  // namespace
@@ -143,56 +137,7 @@ std::vector<std::int32_t> random_ids(std::int64_t n, std::int64_t vocab, std::ui
   return ids;
 }
 
-SpeedArgs::SpeedArgs(CLI::App& app) {
-  app.add_option("-m,--model", models, "GGUF file; may be given several times")->allow_extra_args(false);
-  app.add_option("-p,--n-prompt", prompts, "prompt tokens, a list; 0: no prompt test")->capture_default_str();
-  app.add_option("-n,--n-gen", generations, "generated tokens, a list; 0: no generation test")->capture_default_str();
-  app.add_option("--pg,--n-pg", pairs, "prompt and generated tokens measured as one: 512,128")->allow_extra_args(false);
-  app.add_option("-d,--n-depth", depths, "tokens already in the context, a list")->capture_default_str();
-  app.add_option("-t,--threads", threads, "threads, a list; 0: the physical cores that the process may use")->capture_default_str();
-  app.add_option("--ub,--ubatch,--ubatch-size", ubatches, "prompt tokens evaluated at a time, a list")->capture_default_str();
-  app.add_option("--kv", kvs, "element types of the KV cache, a list of f16|f32|q8_0")->capture_default_str();
-  add_choice(app, "--activations", activations, {"int8", "f32"}, "how products with quantized weights read their input");
-  app.add_option("--device", device, "backend")->capture_default_str();
-  add_pack(app, pack);
-  app.add_flag("--no-mmap", no_mmap, "read the file into memory instead of mapping it");
-  app.add_option("-r,--repetitions", repetitions, "measured runs of each test")->check(CLI::Range(1, 10000))->capture_default_str();
-  app.add_flag("--no-warmup", no_warmup, "no unmeasured run first");
-  add_choice(app, "-o,--output", output, {"md", "csv", "json", "jsonl", "sql"}, "format of the results");
-  app.add_option("--oe,--output-err", second_output, "a second format, on stderr")
-      ->check(CLI::IsMember({"md", "csv", "json", "jsonl", "sql"}))
-      ->type_name("");
-  app.add_flag("--check", check, "a column with the hash of the logits of fixed ids: the same for every row");
-  app.add_option("--plot", plot, "draw speed against depth (or prompt length) into this SVG file");
-  app.add_option("--ab", ab, "path of a llama-bench to measure in turn with us; needs -f");
-  app.add_option("-f,--file", text, "text on which both must have the same perplexity within 1 % before --ab measures");
-}
-
-std::vector<Cell> cells_of(const SpeedArgs& args) {
-  if (args.models.empty()) throw Error(ErrorKind::usage, "no model given", "", "name a GGUF file with -m");
-  std::vector<PromptGen> tests;
-  for (const auto p : parse_grid("-p", args.prompts, 0, kMostTokens))
-    if (p > 0) tests.push_back({p, 0});
-  for (const auto n : parse_grid("-n", args.generations, 0, kMostTokens))
-    if (n > 0) tests.push_back({0, n});
-  for (const PromptGen& pair : parse_pairs("--pg", args.pairs)) tests.push_back(pair);
-  if (tests.empty()) throw Error(ErrorKind::usage, "nothing to measure: -p and -n are 0", "", "give -p TOKENS or -n TOKENS");
-  std::vector<Cell> cells;
-  for (const std::string& model : args.models)
-    for (const std::string& kv : parse_words("--kv", args.kvs, {"f16", "f32", "q8_0"}))
-      for (const auto threads : parse_grid("-t", args.threads, 0, 4096))
-        for (const auto ubatch : parse_grid("--ub", args.ubatches, 1, std::int64_t{1} << 20))
-          for (const auto depth : parse_grid("-d", args.depths, 0, kMostTokens))
-            for (const PromptGen& test : tests)
-              cells.push_back({model, kv, threads > 0 ? threads : default_threads(), ubatch, depth, test});
-  return cells;
-}
-
-std::string test_name(const Cell& cell) {
-  std::string s = cell.test.prompt > 0 ? fmt::format("pp{}", cell.test.prompt) : "";
-  if (cell.test.generate > 0) s += fmt::format("{}tg{}", s.empty() ? "" : "+", cell.test.generate);
-  return cell.depth > 0 ? s + fmt::format(" @ d{}", cell.depth) : s;
-}
+std::string test_name(const Cell& cell) { return test_name(cell.test.prompt, cell.test.generate, cell.depth); }
 
 CellRunner::CellRunner(const Model& model, const Cell& cell)
     : model_(model),
@@ -202,10 +147,10 @@ CellRunner::CellRunner(const Model& model, const Cell& cell)
 
 Sample CellRunner::run(std::stop_token stop) {
   const auto depth = static_cast<std::size_t>(cell_.depth), prompt = static_cast<std::size_t>(cell_.test.prompt);
-  if (kv_.length() < cell_.depth) prefill(model_, kv_, std::span(ids_).first(depth), cell_.ubatch, LogitRows::none, stop);
+  if (kv_.length() < cell_.depth) prefill(model_, kv_, std::span(ids_).first(depth), cell_.step(), LogitRows::none, stop);
   Sample s;
   const auto begin = Clock::now();
-  if (prompt > 0) prefill(model_, kv_, std::span(ids_).subspan(depth, prompt), cell_.ubatch, LogitRows::last, stop);
+  if (prompt > 0) prefill(model_, kv_, std::span(ids_).subspan(depth, prompt), cell_.step(), LogitRows::last, stop);
   s.first_token = since(begin);
   for (std::size_t i = depth + prompt; i < ids_.size(); ++i) {
     const auto token = Clock::now();
@@ -237,6 +182,7 @@ const Model& ModelCache::get(const Cell& cell) {
     const auto begin = Clock::now();
     model_.push_back(Model::load(cell.model, options));
     load_seconds_ = since(begin);
+    warn_about_context(context_, model_.front(), console_);
     key_ = key;
   }
   return model_.front();
@@ -248,7 +194,20 @@ std::int64_t context_of(const std::vector<Cell>& cells) {
   return context;
 }
 
+namespace {
+
+// Rest between tests, so that a machine that got hot starts each alike.
+void rest(double seconds, const Progress& progress) {
+  for (const auto begin = Clock::now(); since(begin) < seconds;) {
+    progress.check("resting");
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+}  // namespace
+
 int run_speed(const SpeedArgs& args, Console& console) {
+  args.report.check();
   const std::vector<Cell> cells = cells_of(args);
   ModelCache models(args, console, context_of(cells));
   const Progress progress = console.progress();
@@ -258,6 +217,7 @@ int run_speed(const SpeedArgs& args, Console& console) {
     const Model& model = models.get(cell);
     CellRunner runner(model, cell);
     std::vector<Sample> samples;
+    rest(args.delay, progress);
     for (int r = args.no_warmup ? 0 : -1; r < args.repetitions; ++r) {
       progress.check("measuring");
       progress("measuring " + test_name(cell), i * static_cast<std::size_t>(args.repetitions) + static_cast<std::size_t>(std::max(0, r)),
@@ -270,11 +230,8 @@ int run_speed(const SpeedArgs& args, Console& console) {
   }
   progress("measuring", cells.size(), cells.size());
   add_limits(records, args);
-  print(records, args.output, [&](std::string_view s) { console.print(s); });
-  console.flush();
-  if (!args.second_output.empty())
-    print(records, args.second_output, [](std::string_view s) { std::fwrite(s.data(), 1, s.size(), stderr); });  // asked for: not a note
-  if (!args.plot.empty()) write_speed_plot(records, args.plot);
+  print_records(records, args.report, speed_layout(records), console);
+  if (!args.report.plot.empty()) write_speed_plot(records, args.report.plot);
   return kOk;
 }
 

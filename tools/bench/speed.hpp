@@ -2,6 +2,7 @@
 // Speed tests of hz-bench: a grid of models, prompts, generations, depths, threads and cache kinds.
 #pragma once
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <hanzo/model/model.hpp>
 #include <nlohmann/json_fwd.hpp>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "tools/bench/grid.hpp"
+#include "tools/bench/report.hpp"
 #include "tools/common/console.hpp"
 
 namespace hz::tools {
@@ -16,10 +18,13 @@ namespace hz::tools {
 // Flags and defaults as llama-bench has them.
 struct SpeedArgs {
   std::vector<std::string> models;
-  std::string prompts = "512", generations = "128", depths = "0", threads = "0", ubatches = "512", kvs = "f16";
+  std::string prompts = "512", generations = "128", depths = "0", threads = "0", batches = "2048", ubatches = "512", kvs = "f16";
+  std::string value_kvs;  // as kvs, or empty: K and V are kept alike
   std::vector<std::string> pairs;
-  std::string device = "cpu", activations = "int8", pack = "auto", output = "md", second_output, plot, ab, text;
+  std::string device = "cpu", activations = "int8", pack = "auto", ab, text;
+  ReportArgs report;
   int repetitions = 5;
+  double delay = 0;  // seconds before each test
   bool no_warmup = false, no_mmap = false, check = false;
   explicit SpeedArgs(CLI::App& app);
 };
@@ -27,11 +32,11 @@ struct SpeedArgs {
 // One combination of the grid.
 struct Cell {
   std::string model, kv;
-  std::int64_t threads = 0, ubatch = 0, depth = 0;
+  std::int64_t threads = 0, batch = 0, ubatch = 0, depth = 0;
+  std::int64_t step() const { return std::min(batch, ubatch); }  // prompt tokens evaluated at a time
   PromptGen test;  // both at once for -pg, else one is 0
 };
 std::vector<Cell> cells_of(const SpeedArgs& args);
-// "pp512", "tg128 @ d4096", "pp512+tg128"
 std::string test_name(const Cell& cell);
 
 // Token ids below `vocab`, the same at every run.

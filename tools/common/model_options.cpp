@@ -42,15 +42,14 @@ AdapterFile adapter_of(const std::string& given) {
   return {given.substr(0, at), value};
 }
 
-// What is legal but probably not meant.
-void warn_about(const ModelArgs& args, const Model& model, Console& console) {
-  const std::int64_t trained = model.hparams().context;
-  if (args.context > trained)
-    console.warn(
-        fmt::format("-c {} is more than the {} positions that the model was made for: answers get worse beyond", args.context, trained));
-}
-
 }  // namespace
+
+void warn_about_context(std::int64_t context, const Model& model, Console& console) {
+  const std::int64_t trained = model.hparams().context;
+  if (context > trained)
+    console.warn(fmt::format("a context of {} is more than the {} positions that the model was made for: answers get worse beyond",
+                             context, trained));
+}
 
 KvKind kv_kind(const std::string& name) { return name == "f32" ? KvKind::f32 : name == "q8_0" ? KvKind::q8_0 : KvKind::f16; }
 
@@ -73,7 +72,7 @@ ModelArgs::ModelArgs(CLI::App& app) {
   add_choice(app, "--activations", activations, {"int8", "f32"}, "how products with quantized weights read their input");
   std::vector<std::string> devices;
   for (const BackendInfo& b : list_backends()) devices.push_back(b.name);
-  add_choice(app, "--device", device, devices, "backend (--list-devices describes them)");
+  add_choice(app, "--device", device, devices, "backend (--version describes them)");
   app.add_option("--isq", isq, "quantize while loading, to a type that hz-quantize types lists; -m may then name a Hugging Face folder");
   add_path(app, "--isq-save", isq_save, "keep the file that --isq makes")->needs("--isq");
   add_path(app, "--isq-imatrix", isq_imatrix, "importance matrix for --isq")->needs("--isq");
@@ -130,7 +129,7 @@ Model load_model(const ModelArgs& args, Console& console, const LoraArgs& adapte
   console.detail(fmt::format("memory: weights {}, context of {} positions {}, temporaries up to {}",
                              bytes_text(static_cast<double>(plan.weights)), plan.context,
                              bytes_text(static_cast<double>(plan.for_context())), bytes_text(static_cast<double>(plan.work))));
-  warn_about(args, model, console);
+  warn_about_context(args.context, model, console);
   return model;
 }
 

@@ -5,7 +5,6 @@
 #include <hanzo/model/model.hpp>
 #include <string>
 #include <vector>
-#include <vector>
 
 #include "tools/common/console.hpp"
 
@@ -28,6 +27,8 @@ KvKind kv_kind(const std::string& name);
 void add_pack(CLI::App& app, std::string& pack);
 // What Model::load takes. Throws usage when no file is named. Environment: HANZO_ISA forces an instruction set.
 LoadOptions load_options(const ModelArgs& args, Console& console);
+// Warns of a context that is legal but longer than the model was made for.
+void warn_about_context(std::int64_t context, const Model& model, Console& console);
 // Adapters that a model is loaded with.
 struct LoraArgs {
   std::vector<std::string> lora;  // PATH or PATH=SCALE
