@@ -88,6 +88,9 @@ def refused_early(folder):
     for sub, flag in (("quality", ["--activations", "f32", "-f", __file__]), ("batch", ["-c", 8]), ("cost", ["-c", 8, "--price-per-hour", 1])):
         r = run(sub, "-m", MODEL, *flag)
         check(f"{sub} has no {flag[0]}, which it would not follow", r.returncode == 2 and ("unknown option" in r.stderr or "not of" in r.stderr), r)
+    for args in (["--ab", "", "-f", __file__], ["--plot", ""], ["--ab", "/bin/true", "-f", ""]):
+        r = speed("-p", 4, "-n", 0, *args)
+        check(f"{' '.join(args[:2])}: an empty name is refused, not taken as none", r.returncode == 2 and "an empty name" in r.stderr and r.stdout == "", r)
     for price in ("nan", "inf", "0", "-1", "1x"):
         r = run("cost", "-m", MODEL, "--price-per-hour", price, "-p", 1, "-n", 1, "-r", 1)
         check(f"cost: {price} is no price", r.returncode == 2 and "no price above 0" in r.stderr, r)

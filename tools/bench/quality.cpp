@@ -23,7 +23,7 @@ struct TextArgs {
   bool json = false;
   explicit TextArgs(CLI::App& app) : model(app), lora(app) {
     app.remove_option(app.get_option("--ctx"));
-    app.add_option("-f,--file", file, "text to measure on")->required();
+    add_path(app, "-f,--file", file, "text to measure on")->required();
     app.add_option("-c,--ctx,--window", window, "tokens per window")
         ->check(CLI::Range(std::int64_t{4}, std::int64_t{1} << 20))
         ->capture_default_str();
@@ -101,7 +101,7 @@ struct ChoiceArgs {
   std::string file;
   bool json = false;
   explicit ChoiceArgs(CLI::App& app) : model(app) {
-    app.add_option("-f,--file", file, "JSONL: {\"prompt\": text, \"choices\": [text, ...], \"answer\": index from 0} a line")->required();
+    add_path(app, "-f,--file", file, "JSONL: {\"prompt\": text, \"choices\": [text, ...], \"answer\": index from 0} a line")->required();
     app.add_flag("--json", json, "one JSON object on stdout");
   }
 };
@@ -198,8 +198,8 @@ Subcommand add_kl(CLI::App& app) {
   CLI::App* sub = app.add_subcommand("kl", "KL divergence and top-1 agreement against the saved logits of a base model");
   auto args = std::make_shared<TextArgs>(*sub);
   auto save = std::make_shared<std::string>(), base = std::make_shared<std::string>();
-  sub->add_option("--save", *save, "write this model's logits as the base (4 bytes x vocabulary per scored token)");
-  sub->add_option("--base", *base, "compare with the logits saved here");
+  add_path(*sub, "--save", *save, "write this model's logits as the base (4 bytes x vocabulary per scored token)");
+  add_path(*sub, "--base", *base, "compare with the logits saved here");
   return {sub, [=](Console& c) { return run_kl(*args, *save, *base, c); }};
 }
 Subcommand add_choice_test(CLI::App& app) {

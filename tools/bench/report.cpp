@@ -124,7 +124,7 @@ void ReportArgs::add_to(CLI::App& app, const std::string& plot_help) {
   const std::vector<std::string> formats{"md", "csv", "json", "jsonl", "sql"};
   add_choice(app, "-o,--output", output, formats, "format of the results");
   add_choice(app, "--oe,--output-err", second_output, formats, "a second format, on stderr");
-  app.add_option("--plot", plot, plot_help);
+  add_path(app, "--plot", plot, plot_help);
 }
 
 void ReportArgs::check() const {

@@ -34,11 +34,11 @@ SpeedArgs::SpeedArgs(CLI::App& app) {
   app.add_option("--delay", delay, "seconds of rest before each test")->check(CLI::Range(0.0, 3600.0))->capture_default_str();
   report.add_to(app, "draw speed against depth (or prompt length) into this SVG file");
   app.add_flag("--check", check, "a column with the hash of the logits of fixed ids: the same for every row");
-  app.add_option("--ab", ab, "path of a llama-bench to measure in turn with us; needs -f")
+  add_path(app, "--ab", ab, "path of a llama-bench to measure in turn with us; needs -f")
       ->excludes("--plot")
       ->excludes("--check")
       ->excludes("--delay");
-  app.add_option("-f,--file", text, "text on which both must have the same perplexity within 1 % before --ab measures")->needs("--ab");
+  add_path(app, "-f,--file", text, "text on which both must have the same perplexity within 1 % before --ab measures")->needs("--ab");
 }
 
 std::vector<Cell> cells_of(const SpeedArgs& args) {
