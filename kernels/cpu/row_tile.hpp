@@ -51,13 +51,13 @@ struct RowTile {
     for (int i = 0; i < weights; i += (int)sizeof(Codes)) store_codes(at + i, lookup_codes(load_codes(at + i), (const uint8_t*)table.at));
   }
   static void read_points(const typename W::Block& block, int8_t* out, uint32_t* minus) {
-    constexpr int point = W::kPoint;
+    constexpr int point = W::kPoint, groups = W::kElems / W::kStep;
     uint16_t at[W::kElems / point];
-    W::points(block, at);
+    for (int j = 0; j < groups; ++j) W::points(block, j, at + j * (W::kStep / point));
     asm("" : "+m"(at));  // through memory: left alone, GCC takes the indices out of vectors one by one
 #pragma GCC unroll 64
     for (int i = 0; i < W::kElems / point; ++i) memcpy(out + i * point, &W::grid().at[at[i]], point);
-    W::signs(block, minus);
+    for (int j = 0; j < groups; ++j) minus[j] = W::signs(block, j);
   }
 
   // 32 columns from 32 g on times those of `tokens` (at most kTokens) at k, onto y.

@@ -22,26 +22,19 @@ struct iq1_m {
   HZ_FN uint16_t half_bits(const Block& b) {
     return (uint16_t)(b.scales[0] >> 12 | (b.scales[1] >> 12) << 4 | (b.scales[2] >> 12) << 8 | (b.scales[3] >> 12) << 12);
   }
-  HZ_FN void codes(const Block& b, int j, int8_t* out) {
-    for (int i = 0; i < 4; ++i) {
-      const int high = b.qh[2 * j + i / 2] >> (4 * (i % 2));
-      shifted_point(b.qs[4 * j + i] | (high & 7) << 8, high & 8 ? -1 : 1, out + 8 * i);
-    }
-  }
+  HZ_FN void codes(const Block& b, int j, int8_t* out) { codebook_codes<iq1_m>(b, j, out); }
   static constexpr int kPoint = 8;
   static constexpr bool kShifted = true;
   static constexpr float kUnit = 0.125f;
   HZ_FN constexpr const auto& magnitudes() { return iq1_weights(); }
   HZ_FN constexpr const auto& grid() { return iq1_grid(); }
-  HZ_FN void points(const Block& b, uint16_t* out) {
+  HZ_FN void points(const Block& b, int j, uint16_t* out) {
     constexpr uint64_t low = 1ull << 8 | 1ull << 20, high = 1ull << 40 | 1ull << 52;  // nibble k to bits 8 .. 11 of word k
-    for (int j = 0; j < 8; ++j)
-      store_words(out + 4 * j, spread_bytes(load32(b.qs + 4 * j)) | ((b.qh[2 * j] * low + b.qh[2 * j + 1] * high) & 0x0700070007000700u));
+    store_words(out, spread_bytes(load32(b.qs + 4 * j)) | ((b.qh[2 * j] * low + b.qh[2 * j + 1] * high) & 0x0700070007000700u));
   }
-  HZ_FN void signs(const Block& b, uint32_t* out) {
-    for (int j = 0; j < 8; ++j)  // a nibble a point, its top bit
-      out[j] = 255u * (uint32_t)((b.qh[2 * j] & 8) >> 3 | (b.qh[2 * j] & 128) << 1 | (b.qh[2 * j + 1] & 8) << 13 |
-                                 (b.qh[2 * j + 1] & 128) << 17);
+  HZ_FN uint32_t signs(const Block& b, int j) {  // a nibble a point, its top bit
+    const int low = b.qh[2 * j], high = b.qh[2 * j + 1];
+    return 255u * (uint32_t)((low & 8) >> 3 | (low & 128) << 1 | (high & 8) << 13 | (high & 128) << 17);
   }
   HZ_FN int scale_bits(const Block& b, int j) {
     const int two = b.scales[j / 2] >> (6 * (j % 2));

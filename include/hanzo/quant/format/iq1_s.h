@@ -19,23 +19,17 @@ struct iq1_s {
   static constexpr bool kFloating = false, kWeight = true, kSub = false;
   static constexpr Min kMin = Min::none;
 
-  HZ_FN void codes(const Block& b, int j, int8_t* out) {
-    const int high = b.qh[j], shift = high & 0x8000 ? -1 : 1;
-    for (int i = 0; i < 4; ++i) shifted_point(b.qs[4 * j + i] | ((high >> (3 * i)) & 7) << 8, shift, out + 8 * i);
-  }
+  HZ_FN void codes(const Block& b, int j, int8_t* out) { codebook_codes<iq1_s>(b, j, out); }
   static constexpr int kPoint = 8;
   static constexpr bool kShifted = true;
   static constexpr float kUnit = 0.125f;
   HZ_FN constexpr const auto& magnitudes() { return iq1_weights(); }
   HZ_FN constexpr const auto& grid() { return iq1_grid(); }
-  HZ_FN void points(const Block& b, uint16_t* out) {
+  HZ_FN void points(const Block& b, int j, uint16_t* out) {
     constexpr uint64_t places = 1ull << 8 | 1ull << 21 | 1ull << 34 | 1ull << 47;  // bits 3k .. 3k + 2 to bits 8 .. 10 of word k
-    for (int j = 0; j < 8; ++j)
-      store_words(out + 4 * j, spread_bytes(load32(b.qs + 4 * j)) | (((b.qh[j] & 0xfff) * places) & 0x0700070007000700u));
+    store_words(out, spread_bytes(load32(b.qs + 4 * j)) | (((b.qh[j] & 0xfff) * places) & 0x0700070007000700u));
   }
-  HZ_FN void signs(const Block& b, uint32_t* out) {
-    for (int j = 0; j < 8; ++j) out[j] = b.qh[j] & 0x8000 ? 0xffffffffu : 0;
-  }
+  HZ_FN uint32_t signs(const Block& b, int j) { return b.qh[j] & 0x8000 ? 0xffffffffu : 0; }
   HZ_FN uint16_t half_bits(const Block& b) { return b.d; }
   HZ_FN int scale_bits(const Block& b, int j) { return (b.qh[j] >> 12) & 7; }
   HZ_FN GroupScales scales(const Block& b, int j) { return codebook_row_scales<iq1_s>(b, j); }

@@ -21,23 +21,17 @@ struct iq2_s {
   static constexpr bool kFloating = false, kWeight = true, kSub = true;
   static constexpr Min kMin = Min::none;
 
-  HZ_FN void codes(const Block& b, int j, int8_t* out) {
-    const uint8_t* q = b.qs + 4 * j;
-    const int high = b.qh[j];
-    const auto& grid = iq2_s_grid().at;
-    signed_points(grid[q[0] | (high & 3) << 8], grid[q[1] | (high & 12) << 6], grid[q[2] | (high & 48) << 4],
-                  grid[q[3] | (high & 192) << 2], load32(b.signs + 4 * j), out);
-  }
+  HZ_FN void codes(const Block& b, int j, int8_t* out) { codebook_codes<iq2_s>(b, j, out); }
   static constexpr int kPoint = 8;
   static constexpr bool kShifted = false;
   static constexpr float kUnit = 0.125f;
   HZ_FN constexpr const auto& magnitudes() { return iq2_weights(); }
   HZ_FN constexpr const auto& grid() { return iq2_s_grid(); }
-  HZ_FN void points(const Block& b, uint16_t* out) {
+  HZ_FN void points(const Block& b, int j, uint16_t* out) {
     constexpr uint64_t places = 1ull << 8 | 1ull << 22 | 1ull << 36 | 1ull << 50;  // bits 2k, 2k + 1 to bits 8, 9 of word k
-    for (int j = 0; j < 8; ++j) store_words(out + 4 * j, spread_bytes(load32(b.qs + 4 * j)) | ((b.qh[j] * places) & 0x0300030003000300u));
+    store_words(out, spread_bytes(load32(b.qs + 4 * j)) | ((b.qh[j] * places) & 0x0300030003000300u));
   }
-  HZ_FN void signs(const Block& b, uint32_t* out) { __builtin_memcpy(out, b.signs, 32); }
+  HZ_FN uint32_t signs(const Block& b, int j) { return load32(b.signs + 4 * j); }
   HZ_FN uint16_t half_bits(const Block& b) { return b.d; }
   HZ_FN int scale_bits(const Block& b, int j) { return b.scales[j]; }
   HZ_FN GroupScales scales(const Block& b, int j) { return codebook_row_scales<iq2_s>(b, j); }

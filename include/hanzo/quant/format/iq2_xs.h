@@ -18,27 +18,17 @@ struct iq2_xs {
   static constexpr bool kFloating = false, kWeight = true, kSub = true;
   static constexpr Min kMin = Min::none;
 
-  HZ_FN void codes(const Block& b, int j, int8_t* out) {
-    const uint16_t* q = b.qs + 4 * j;
-    const auto& grid = iq2_xs_grid().at;
-    const uint32_t signs = (uint32_t)q[0] >> 9 | (uint32_t)(q[1] >> 9) << 7 | (uint32_t)(q[2] >> 9) << 14 | (uint32_t)(q[3] >> 9) << 21;
-    signed_points(grid[q[0] & 511], grid[q[1] & 511], grid[q[2] & 511], grid[q[3] & 511], even_signs(signs), out);
-  }
+  HZ_FN void codes(const Block& b, int j, int8_t* out) { codebook_codes<iq2_xs>(b, j, out); }
   static constexpr int kPoint = 8;
   static constexpr bool kShifted = false;
   static constexpr float kUnit = 0.125f;
   HZ_FN constexpr const auto& magnitudes() { return iq2_weights(); }
   HZ_FN constexpr const auto& grid() { return iq2_xs_grid(); }
-  HZ_FN void points(const Block& b, uint16_t* out) {
-    for (int i = 0; i < 32; ++i) out[i] = b.qs[i] & 511;
-  }
-  HZ_FN void signs(const Block& b, uint32_t* out) {
-    uint8_t eight[32];  // each 7 bits and the one that makes their number even
-    for (int i = 0; i < 32; ++i) {
-      const int seven = b.qs[i] >> 9, two = seven ^ seven >> 4, one = two ^ two >> 2;
-      eight[i] = (uint8_t)(seven | ((one ^ one >> 1) & 1) << 7);
-    }
-    __builtin_memcpy(out, eight, 32);
+  HZ_FN void points(const Block& b, int j, uint16_t* out) { store_words(out, load_words(b.qs + 4 * j) & 0x01ff01ff01ff01ffu); }
+  HZ_FN uint32_t signs(const Block& b, int j) {  // four times 7 bits and the one that makes their number even
+    const uint64_t seven = load_words(b.qs + 4 * j) >> 9 & 0x007f007f007f007fu, two = seven ^ seven >> 4, one = two ^ two >> 2;
+    const uint64_t eight = seven | ((one ^ one >> 1) & 0x0001000100010001u) << 7, pairs = (eight | eight >> 8) & 0x0000ffff0000ffffu;
+    return (uint32_t)(pairs | pairs >> 16);
   }
   HZ_FN uint16_t half_bits(const Block& b) { return b.d; }
   HZ_FN int scale_bits(const Block& b, int j) { return b.scales[j]; }

@@ -17,20 +17,14 @@ struct iq2_xxs {
   static constexpr bool kFloating = false, kWeight = true, kSub = false;
   static constexpr Min kMin = Min::none;
 
-  HZ_FN void codes(const Block& b, int j, int8_t* out) {
-    const uint8_t* q = b.qs + 8 * j;
-    const auto& grid = iq2_xxs_grid().at;
-    signed_points(grid[q[0]], grid[q[1]], grid[q[2]], grid[q[3]], even_signs(load32(q + 4) & 0xfffffff), out);
-  }
+  HZ_FN void codes(const Block& b, int j, int8_t* out) { codebook_codes<iq2_xxs>(b, j, out); }
   static constexpr int kPoint = 8;
   static constexpr bool kShifted = false;
   static constexpr float kUnit = 0.125f;
   HZ_FN constexpr const auto& magnitudes() { return iq2_weights(); }
   HZ_FN constexpr const auto& grid() { return iq2_xxs_grid(); }
-  HZ_FN void points(const Block& b, uint16_t* out) {
-    for (int j = 0; j < 8; ++j) store_words(out + 4 * j, spread_bytes(load32(b.qs + 8 * j)));
-  }
-  HZ_FN void signs(const Block& b, uint32_t* out) { even_signs8(b.qs + 4, 8, out); }
+  HZ_FN void points(const Block& b, int j, uint16_t* out) { store_words(out, spread_bytes(load32(b.qs + 8 * j))); }
+  HZ_FN uint32_t signs(const Block& b, int j) { return even_signs(load32(b.qs + 8 * j + 4) & 0xfffffff); }
   HZ_FN uint16_t half_bits(const Block& b) { return b.d; }
   HZ_FN int scale_bits(const Block& b, int j) { return (int)(load32(b.qs + 8 * j + 4) >> 28); }
   HZ_FN GroupScales scales(const Block& b, int j) { return codebook_row_scales<iq2_xxs>(b, j); }

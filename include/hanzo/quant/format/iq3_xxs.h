@@ -18,20 +18,16 @@ struct iq3_xxs {
   static constexpr bool kFloating = false, kWeight = true, kSub = false;
   static constexpr Min kMin = Min::none;
 
-  HZ_FN uint64_t eight(const uint8_t* q) { return iq3_xxs_grid().at[q[0]] | (uint64_t)iq3_xxs_grid().at[q[1]] << 32; }
-  HZ_FN void codes(const Block& b, int j, int8_t* out) {
-    const uint8_t* q = b.qs + 8 * j;
-    signed_points(eight(q), eight(q + 2), eight(q + 4), eight(q + 6), even_signs(load32(b.scales_signs + 4 * j) & 0xfffffff), out);
-  }
+  HZ_FN void codes(const Block& b, int j, int8_t* out) { codebook_codes<iq3_xxs>(b, j, out); }
   static constexpr int kPoint = 4;
   static constexpr bool kShifted = false;
   static constexpr float kUnit = 0.25f;
   HZ_FN constexpr const auto& magnitudes() { return iq3_xxs_weights(); }
   HZ_FN constexpr const auto& grid() { return iq3_xxs_grid(); }
-  HZ_FN void points(const Block& b, uint16_t* out) {
-    for (int i = 0; i < 64; ++i) out[i] = b.qs[i];
+  HZ_FN void points(const Block& b, int j, uint16_t* out) {
+    for (int i = 0; i < 8; ++i) out[i] = b.qs[8 * j + i];
   }
-  HZ_FN void signs(const Block& b, uint32_t* out) { even_signs8(b.scales_signs, 4, out); }
+  HZ_FN uint32_t signs(const Block& b, int j) { return even_signs(load32(b.scales_signs + 4 * j) & 0xfffffff); }
   HZ_FN uint16_t half_bits(const Block& b) { return b.d; }
   HZ_FN int scale_bits(const Block& b, int j) { return (int)(load32(b.scales_signs + 4 * j) >> 28); }
   HZ_FN GroupScales scales(const Block& b, int j) { return codebook_row_scales<iq3_xxs>(b, j); }

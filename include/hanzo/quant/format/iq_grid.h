@@ -85,9 +85,9 @@ HZ_FN uint32_t even_signs(uint32_t seven4) {
   return spread | (parity & 0x01010101u) << 7;
 }
 
-// Times which bit i of sixteen comes to the top.
-using Sixteen = Table<uint16_t, 16>;
-HZ_TABLE(Sixteen, to_top_of_sixteen, {{32768, 16384, 8192, 4096, 2048, 1024, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1}})
+// Times which bit i of eight comes to bit 8.
+using Eight = Table<uint16_t, 8>;
+HZ_TABLE(Eight, to_ninth_bit, {{256, 128, 64, 32, 16, 8, 4, 2}})
 
 // Four bytes as four words of sixteen bits.
 HZ_FN uint64_t spread_bytes(uint32_t four) {
@@ -96,10 +96,10 @@ HZ_FN uint64_t spread_bytes(uint32_t four) {
   return (x | x << 8) & 0x00ff00ff00ff00ffu;
 }
 HZ_FN void store_words(uint16_t* out, uint64_t four) { __builtin_memcpy(out, &four, 8); }
-
-// out[j] = even_signs of the lower 28 bits of word j of eight, `stride` bytes apart.
-HZ_FN void even_signs8(const uint8_t* words, int stride, uint32_t* out) {
-  for (int j = 0; j < 8; ++j) out[j] = even_signs(load32(words + stride * j) & 0xfffffff);
+HZ_FN uint64_t load_words(const uint16_t* p) {
+  uint64_t four;
+  __builtin_memcpy(&four, p, 8);
+  return four;
 }
 
 // Negates byte k of `points` (each 1..127) where bit k of `signs` is set.
@@ -132,6 +132,24 @@ HZ_FN void shifted_point(int point, int shift, int8_t* out) {
   constexpr uint64_t top = 0x80 * kBytes1;
   const uint64_t eights = (iq1_grid().at[point] << 3) & 0xf8 * kBytes1;
   store8(out, shift > 0 ? eights + kBytes1 : ((eights | top) - kBytes1) ^ (~eights & top));  // no byte carries into the next
+}
+
+// codes(b, j) of a codebook format: its points of the group, signed or shifted.
+template <class W>
+HZ_FN void codebook_codes(const typename W::Block& b, int j, int8_t* out) {
+  uint16_t at[W::kStep / W::kPoint];
+  W::points(b, j, at);
+  const uint32_t signs = W::signs(b, j);
+  const auto& grid = W::grid().at;
+  if constexpr (W::kShifted) {
+    for (int i = 0; i < 4; ++i) shifted_point(at[i], signs >> (8 * i) & 1 ? -1 : 1, out + 8 * i);
+  } else if constexpr (W::kPoint == 8) {
+    signed_points(grid[at[0]], grid[at[1]], grid[at[2]], grid[at[3]], signs, out);
+  } else {
+    uint64_t two[4];
+    for (int i = 0; i < 4; ++i) two[i] = grid[at[2 * i]] | (uint64_t)grid[at[2 * i + 1]] << 32;
+    signed_points(two[0], two[1], two[2], two[3], signs, out);
+  }
 }
 
 }  // namespace HZ_UNIT

@@ -21,10 +21,10 @@
 //   kBits               bits of a raw code: 1, 2, 3, 4, 5, 6 or 8
 //   kHead               the byte ranges of a Block that are not codes
 //   raw codes are codes - kLow; where a table gives the value, indices(b, j, out) and values() instead
-// Codebook formats, whose groups of 32 are points of kPoint (4 or 8) weights, also read a whole block at once:
+// Codebook formats, whose groups of 32 are points of kPoint (4 or 8) weights, say what their codes are made of:
 //   grid()              the points, one byte a weight, lowest first
-//   points(b, out)      the index of each of the kElems / kPoint points
-//   signs(b, out)       for each group, bit k set where weight k is negative (kShifted: where it is shifted down)
+//   points(b, j, out)   the index of each of the kStep / kPoint points of group j
+//   signs(b, j)         bit k set where weight k of group j is negative (kShifted: where its point is shifted down)
 //   kShifted            the bytes of a point are signed values v and a weight 8 v + 1 or 8 v - 1
 // and say what the expanded form (expanded.h) keeps of a block:
 //   magnitudes()        the three or eight magnitudes of the weights, ascending
