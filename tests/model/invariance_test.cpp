@@ -47,7 +47,8 @@ TEST_CASE("the logits hash is one for every batch, thread count, instruction set
       for (const auto* isa : runnable_isas())
         for (const int threads : {1, 2, 3})
           for (const double expand : {-1.0, 0.1, 2.0}) {  // below 0: no panels at all
-            const bool pack = expand >= 0, scalar = std::string(isa->name) == "scalar", every_chunk = !scalar && threads == 2 && pack && !test::kSanitized;
+            const bool pack = expand >= 0, scalar = std::string(isa->name) == "scalar";
+            const bool every_chunk = !scalar && threads == 2 && pack && !test::kSanitized;
             if ((scalar && threads > 1) || (test::kSanitized && threads > 2)) continue;
             if (expand > 1 && model::expansion(spec.type, 1 << 20) == 0) continue;
             const Model model =

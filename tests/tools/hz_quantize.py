@@ -251,7 +251,7 @@ def folders(folder):
     changed("a family that is not built", "'mamba' is not built", with_config(model_type="mamba"), code=1)
     changed("a config of another size", "by config.json it must be", with_config(hidden_size=128, head_dim=32))
     changed("a config of another vocabulary", "by config.json it must be", with_config(vocab_size=97))
-    changed("a config that is cut", "is no JSON object", lambda other: (other / "config.json").write_text("{"))
+    changed("a config that is cut", "is not JSON: line 1, column 2", lambda other: (other / "config.json").write_text("{"))
     changed("a folder without config", "No such file", lambda other: (other / "config.json").unlink())
     changed("a folder without weights", "neither model.safetensors", lambda other: (other / "model.safetensors").unlink())
     changed("a cut file", "", lambda other: os.truncate(other / "model.safetensors", 5000))
