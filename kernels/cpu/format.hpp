@@ -8,7 +8,6 @@ namespace hz::cpu {
 
 struct FormatKernels {
   bool floating;
-  bool rows_direct;    // without a packed form matvec_rows beats expanding, for few tokens
   int block;           // weights of a GGUF block
   int step;            // weights per fma: 32, or 16
   int low;             // value of code 0 in an expanded panel

@@ -104,7 +104,6 @@ constexpr FormatKernels make_format() {
   f.expand_float = &expand_float<W>;
   f.decode_row = &decode_row<W>;
   if constexpr (!W::kFloating) {
-    f.rows_direct = kLanes == 1 || W::kMin == quant::Min::none;  // measured: minimums are slower row by row than sixteen rows at a time
     f.step = W::kStep;
     f.low = W::kLow;
     f.expand = &expand<W>;

@@ -29,22 +29,24 @@ struct LaneInt {
 template <class W>
 concept Expanding = requires { W::kBlockBytes; };
 
+// Bytes of a row's head before range n.
+template <class W>
+constexpr int head_bytes(int n) {
+  int bytes = 0;
+  for (int i = 0; i < n; ++i) bytes += W::kHead[i].bytes;
+  return bytes;
+}
+
 // The heads of sixteen rows of a block, each unit of a HeadRange sixteen rows wide.
 template <class W>
 struct HeadLayout {
   static constexpr int kRanges = (int)(sizeof(W::kHead) / sizeof(quant::HeadRange));
-  // Bytes of a row before range n.
-  static constexpr int before(int n) {
-    int bytes = 0;
-    for (int i = 0; i < n; ++i) bytes += W::kHead[i].bytes;
-    return bytes;
-  }
-  static constexpr int kRow = before(kRanges), kBytes = 16 * kRow;
+  static constexpr int kRow = head_bytes<W>(kRanges), kBytes = 16 * kRow;
   // Where head byte `at` of a Block is, for row 0; -1: it is none.
   static constexpr int position(int at) {
     for (int n = 0; n < kRanges; ++n) {
       const quant::HeadRange& r = W::kHead[n];
-      if (at >= r.at && at < r.at + r.bytes) return (before(n) + (at - r.at) / r.width * r.width) * 16 + (at - r.at) % r.width;
+      if (at >= r.at && at < r.at + r.bytes) return (head_bytes<W>(n) + (at - r.at) / r.width * r.width) * 16 + (at - r.at) % r.width;
     }
     return -1;
   }
@@ -53,7 +55,7 @@ struct HeadLayout {
   HZ_FN void each_unit(int r, Copy copy) {
     if constexpr (Range < kRanges) {
       constexpr quant::HeadRange range = W::kHead[Range];
-      constexpr int first = 16 * before(Range);
+      constexpr int first = 16 * head_bytes<W>(Range);
 #pragma GCC unroll 16
       for (int i = 0; i < range.bytes; i += range.width) copy(first + 16 * i + r * range.width, range.at + i, Width<range.width>{});
       each_unit<Range + 1>(r, copy);

@@ -27,6 +27,7 @@ struct RowTile {
   using Form = typename FormOf<W>::type;
   static constexpr int kWeights = W::kElems > 256 ? W::kElems : 256, kWords = kWeights / 32, kBlocks = kWeights / W::kElems;
   static_assert(kWeights % W::kElems == 0);
+  static constexpr int kBytes = kLanes * kBlocks * (int)sizeof(typename W::Block);  // of the file's
   alignas(64) int8_t codes[kLanes][kWeights];   // of a codebook: the bytes of its points
   alignas(64) uint32_t signs[kLanes][kWords];   // of a codebook
   alignas(64) uint8_t heads[kBlocks][HeadLayout<Form>::kBytes];
@@ -50,13 +51,23 @@ struct RowTile {
     alignas(16) static constexpr auto table = W::values();
     for (int i = 0; i < weights; i += (int)sizeof(Codes)) store_codes(at + i, lookup_codes(load_codes(at + i), (const uint8_t*)table.at));
   }
+  // Four points.
+  static void look_up_points(const uint16_t* at, int8_t* out) {
+    uint64_t four;
+    memcpy(&four, at, 8);
+    asm("" : "+r"(four));  // in a register: left alone, GCC makes vectors of indices and takes them out one by one
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) memcpy(out + i * W::kPoint, &W::grid().at[four >> (16 * i) & 0xffff], W::kPoint);
+  }
   static void read_points(const typename W::Block& block, int8_t* out, uint32_t* minus) {
-    constexpr int point = W::kPoint, groups = W::kElems / W::kStep;
-    uint16_t at[W::kElems / point];
-    for (int j = 0; j < groups; ++j) W::points(block, j, at + j * (W::kStep / point));
-    asm("" : "+m"(at));  // through memory: left alone, GCC takes the indices out of vectors one by one
-#pragma GCC unroll 64
-    for (int i = 0; i < W::kElems / point; ++i) memcpy(out + i * point, &W::grid().at[at[i]], point);
+    constexpr int groups = W::kElems / W::kStep, each = W::kStep / W::kPoint;
+#pragma GCC unroll 8
+    for (int j = 0; j < groups; ++j) {
+      uint16_t at[each];
+      W::points(block, j, at);
+#pragma GCC unroll 2
+      for (int i = 0; i < each; i += 4) look_up_points(at + i, out + j * W::kStep + i * W::kPoint);
+    }
     for (int j = 0; j < groups; ++j) minus[j] = W::signs(block, j);
   }
 
@@ -83,6 +94,8 @@ HZ_FN void matvec_row_tile(RowTile<W>& tile, const std::byte* rows, size_t strid
   for (int t = 0; t < kTokens; ++t) sum[t] = set1(0.0f);
   for (int64_t at = 0; at < k; at += RowTile<W>::kWeights) {
     const int weights = (int)(k - at < RowTile<W>::kWeights ? k - at : RowTile<W>::kWeights);
+    const auto* next = (const char*)block_at<W>(rows, stride, r + kLanes, 0) + at / RowTile<W>::kWeights * RowTile<W>::kBytes;
+    for (int b = 0; b < RowTile<W>::kBytes; b += 64) prefetch(next + b);  // a share of the next tile
     for (int i = 0; i < kLanes; ++i) tile.read(i, block_at<W>(rows, stride, r + (i < count ? i : count - 1), at), weights);
     for (int g = 0; g < weights / 32; ++g) tile.template product<kTokens>(g, x, tokens, at + 32 * g, sum);
   }

@@ -49,7 +49,7 @@ Scratch& scratch() {
 }  // namespace
 
 bool Product::direct() const {
-  if (integer()) return tokens() <= kFewTokens && (w_.panels != nullptr || w_.kernels->rows_direct);
+  if (integer()) return tokens() <= kFewTokens;
   return tokens() == 1 && w_.kernels->floating && w_.panels != nullptr;
 }
 
