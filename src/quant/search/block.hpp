@@ -33,7 +33,7 @@ HZ_FN int exponent_of(float f) {
 // binary32 to binary16, nearest even; beyond the range infinity.
 HZ_FN uint16_t to_half_bits(float f) {
 #if defined(__F16C__)
-  return (uint16_t)_cvtss_sh(f, 0);
+  return (uint16_t)_mm_cvtsi128_si32(_mm_cvtps_ph(_mm_set_ss(f), 0));
 #else
   const uint32_t x = float_bits(f), sign = (x >> 16) & 0x8000u, a = x & 0x7fffffffu;
   if (a >= 0x477ff000u) return (uint16_t)(sign | 0x7c00u);
