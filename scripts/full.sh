@@ -13,7 +13,7 @@ jobs=${HANZO_TEST_JOBS:-$(nproc)}
 build() {
   local folder=$logs/$1
   if [ ! -f "$folder/build.ninja" ]; then CXX=$2 meson setup "$folder" "${@:3}" || return 1; fi
-  ninja -C "$folder"
+  ninja -k 0 -C "$folder"
 }
 
 # run_tests NAME TESTS...: summed like scripts/test.sh; a build whose tests are all skipped has not passed.

@@ -55,7 +55,7 @@ json config(const std::string& type, std::int64_t vocab) {
 // Random tensors of a family, under Hugging Face's names.
 class Folder {
  public:
-  Folder(const fs::path& path, const std::string& type, std::int64_t vocab = 96) : path_(path), type_(type), vocab_(vocab) {
+  Folder(const fs::path& path, const std::string& type, std::int64_t vocab = 96) : path_(path), type_(type) {
     fs::create_directories(path);
     config_ = config(type, vocab);
     matrix("model.embed_tokens.weight", vocab, kHidden);
@@ -120,7 +120,6 @@ class Folder {
 
   fs::path path_;
   std::string type_;
-  std::int64_t vocab_;
   json config_;
   std::map<std::string, Tensor> tensors_;
   std::uint64_t seed_ = 7;

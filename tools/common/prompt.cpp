@@ -133,7 +133,7 @@ std::vector<std::int32_t> parse_ids(const std::string& text, const Console& cons
     std::int32_t id = 0;
     const auto [next, error] = std::from_chars(at, end, id);
     if (error != std::errc() || id < 0)
-      throw Error(ErrorKind::usage, "--ids: '" + std::string(at, std::min<std::ptrdiff_t>(end - at, 20)) + "' is no token id", "",
+      throw Error(ErrorKind::usage, "--ids: '" + std::string(at, end - at < 20 ? end : at + 20) + "' is no token id", "",
                   "write ids as 1,2,3");
     ids.push_back(id);
     at = next;
