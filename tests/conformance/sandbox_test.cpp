@@ -40,5 +40,9 @@ TEST_CASE("the sandbox measures and limits memory") {
   });
   CHECK(small.grown_rss < (8u << 20));
   CHECK(large.grown_rss > (60u << 20));
-  CHECK(run_limited([] { std::vector<char> v(std::size_t{2} << 30, 1); }).kind == Kind::died);
+  const Outcome beyond = run_limited([] {
+    std::vector<char> v(std::size_t{2} << 30, 1);
+    throw hz::Error(hz::ErrorKind::bad_file, std::string(1, v.back()));
+  });
+  CHECK(beyond.kind == Kind::died);
 }

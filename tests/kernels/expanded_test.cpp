@@ -23,7 +23,11 @@ std::vector<WType> codebooks() {
 // The bytes that panels of `w` take beyond its own; its rows divide by sixteen.
 std::uint64_t extra(const QTensor& w) { return model::expansion(w.wtype(), w.nbytes()); }
 
-const cpu::FormatKernels& kernels(WType type) { return *runnable_isas()[0]->format(static_cast<std::uint32_t>(type)); }
+// Found once, before any thread: what cannot run is told to Catch, which threads may not.
+const cpu::FormatKernels& kernels(WType type) {
+  static const cpu::CpuKernels& first = *runnable_isas()[0];
+  return *first.format(static_cast<std::uint32_t>(type));
+}
 
 bool packed(const QTensor& w, const std::shared_ptr<cpu::PanelBudget>& budget) {
   return cpu::panels_of(w, kernels(w.wtype()), 1, budget) != nullptr;
@@ -94,6 +98,7 @@ TEST_CASE("threads that use weights at once never expand more than the budget al
     std::vector<QTensor> w;
     for (std::uint64_t i = 0; i < 8; ++i) w.push_back(random_weights(WType::iq3_s, {16, 256}, i));
     const auto budget = std::make_shared<cpu::PanelBudget>(3 * extra(w[0]));
+    kernels(WType::iq3_s);
     std::vector<std::thread> threads;
     for (std::size_t t = 0; t < 4; ++t)
       threads.emplace_back([&, t] {
