@@ -5,6 +5,7 @@
 
 #include <array>
 #include <bit>
+#include <cstdint>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -51,13 +52,33 @@ Arena& arena() {
   return *a;
 }
 
-std::align_val_t align_of(std::size_t size) { return std::align_val_t{size >= kHugePage ? kHugePage : kAlign}; }
+// Large blocks are mappings of their own, whole huge pages where they can hold one: in malloc's heap, blocks of ever other sizes
+// leave holes that the next ones do not fit.
+constexpr std::size_t kMapped = std::size_t{256} << 10;
 
-void free_block(void* p, std::size_t size) noexcept { ::operator delete(p, align_of(size)); }
+void* map_block(std::size_t size) noexcept {
+  const std::size_t spare = size >= kHugePage ? kHugePage : 0;
+  void* p = ::mmap(nullptr, size + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) return nullptr;
+  if (spare == 0) return p;
+  auto* first = static_cast<std::byte*>(p);
+  const std::size_t head = (kHugePage - reinterpret_cast<std::uintptr_t>(p) % kHugePage) % kHugePage;
+  if (head > 0) ::munmap(first, head);
+  if (head < spare) ::munmap(first + head + size, spare - head);
+  return first + head;
+}
+
+void* new_block(std::size_t size) noexcept {
+  return size >= kMapped ? map_block(size) : ::operator new(size, std::align_val_t{kAlign}, std::nothrow);
+}
+void free_block(void* p, std::size_t size) noexcept {
+  if (size >= kMapped) ::munmap(p, size);
+  else ::operator delete(p, std::align_val_t{kAlign});
+}
 
 void* allocate_block(std::size_t size) {
-  void* p = ::operator new(size, align_of(size), std::nothrow);
-  if (p == nullptr && trim_host_arena() > 0) p = ::operator new(size, align_of(size), std::nothrow);
+  void* p = new_block(size);
+  if (p == nullptr && trim_host_arena() > 0) p = new_block(size);
   if (p == nullptr)
     throw Error(ErrorKind::out_of_memory, "cannot allocate " + std::to_string(size) + " bytes", "",
                 "use a smaller context (-c), a smaller batch (--ub) or a smaller model");

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host arena: alignment, reuse, trimming, and memory that threads hand to each other.
+#include <unistd.h>
+
 #include <atomic>
 #include <cstring>
+#include <deque>
+#include <fstream>
+#include <random>
 #include <thread>
 #include <vector>
 
 #include "hanzo/core/tensor.hpp"
 #include "tests/catch.hpp"
+#include "tests/sanitized.hpp"
 
 namespace hz {
 
@@ -86,6 +92,35 @@ TEST_CASE("a request beyond any machine is out of memory") {
       CHECK(e.kind() == ErrorKind::out_of_memory);
     }
   }
+}
+
+// Bytes of this process that lie in memory.
+std::size_t resident() {
+  std::ifstream file("/proc/self/statm");
+  std::size_t all = 0, pages = 0;
+  file >> all >> pages;
+  return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+TEST_CASE("large blocks of ever other sizes leave no holes between small ones that stay") {
+  constexpr std::size_t kKiB = 1024;
+  if (test::kSanitized) HZ_SKIP("sanitizers keep memory of their own");
+  trim_host_arena();
+  std::mt19937 random(3);
+  std::vector<std::shared_ptr<Storage>> small;
+  std::deque<std::shared_ptr<Storage>> large;
+  const std::size_t before = resident();
+  for (int i = 0; i < 1000; ++i) {
+    large.push_back(allocate_host((300 + random() % 8000) * kKiB));
+    std::memset(large.back()->data, 1, large.back()->bytes);
+    small.push_back(allocate_host(8 * kKiB));
+    std::memset(small.back()->data, 1, small.back()->bytes);
+    if (large.size() > 6) large.erase(large.begin() + static_cast<std::ptrdiff_t>(random() % large.size()));
+    if (i % 10 == 0) trim_host_arena();
+  }
+  large.clear();
+  trim_host_arena();
+  CHECK(resident() < before + 40000 * kKiB);
 }
 
 }  // namespace hz
