@@ -54,7 +54,18 @@ Arena& arena() {
 
 // Large blocks are mappings of their own, whole huge pages where they can hold one: in malloc's heap, blocks of ever other sizes
 // leave holes that the next ones do not fit.
+#if defined(__SANITIZE_ADDRESS__)
+#define HZ_WATCHED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HZ_WATCHED 1
+#endif
+#endif
+#ifdef HZ_WATCHED  // by the address sanitizer, which knows the ends of malloc's blocks alone
+constexpr std::size_t kMapped = SIZE_MAX;
+#else
 constexpr std::size_t kMapped = std::size_t{256} << 10;
+#endif
 
 void* map_block(std::size_t size) noexcept {
   const std::size_t spare = size >= kHugePage ? kHugePage : 0;
