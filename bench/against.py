@@ -5,8 +5,8 @@
 usage: against.py --peer llama.cpp=PATH/llama-bench [--peer ik=PATH/llama-bench] [--pairs 5] [-t 2] MODEL.gguf:TEST...
 
 TEST: pp512 (a prompt), tg64 (generation), tg32@4096 (after 4096 tokens); then ,KEY=VALUE for both sides: kv=q8_0, or for
-ours: pack=expanded. Every measurement is a process of its own with its own warm-up. A peer that cannot read the file is said to have none. That both answer alike is
-the business of `hz-bench --ab`; here also files without a tokenizer can be measured."""
+ours: pack=expanded. Every measurement is a process of its own with its own warm-up. A peer that cannot read the file is said to
+have none. That both answer alike is the business of `hz-bench --ab`; here also files without a tokenizer can be measured."""
 import argparse
 import json
 import pathlib

@@ -47,5 +47,5 @@ sanitized() {
 }
 skipped=$(sanitized)
 logs=(build-test/meson-logs/testlog.json)
-[ ! -s build-san/meson-logs/testlog.json ] || logs+=(build-san/meson-logs/testlog.json)
+if [ -s build-san/meson-logs/testlog.json ]; then logs+=(${skipped:+--cut} build-san/meson-logs/testlog.json); fi
 python3 scripts/test_summary.py "${logs[@]}" ${skipped:+--skip "the sanitized build and the fuzz targets: $skipped"}

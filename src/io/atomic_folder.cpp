@@ -11,6 +11,7 @@
 #include "src/io/input_file.hpp"
 #include "src/io/message.hpp"
 #include "src/io/sys.hpp"
+#include "src/io/temporary_folder.hpp"
 
 namespace hz::io {
 namespace {
@@ -25,10 +26,6 @@ fs::path hidden(const fs::path& target, const char* why) {
 
 void sync(const fs::path& folder) {
   if (const int error = sync_folder(folder.c_str()); error != 0) throw system_error("write the folder to the disk", error, folder);
-}
-
-void rename_or_throw(const fs::path& from, const fs::path& to) {
-  if (sys().rename(from.c_str(), to.c_str()) != 0) throw system_error("give the folder its name", errno, to);
 }
 
 }  // namespace

@@ -45,10 +45,6 @@ void remove_tree(const std::filesystem::path& path, int depth = 4) {
   ::rmdir(path.c_str());
 }
 
-void rename_or_throw(const std::filesystem::path& from, const std::filesystem::path& to) {
-  if (sys().rename(from.c_str(), to.c_str()) != 0) throw system_error("give the file its name", errno, to);
-}
-
 // The old files while new ones come: back in their places unless told that those are there.
 struct Aside {
   std::vector<std::pair<std::filesystem::path, std::filesystem::path>> moved;  // from, to
@@ -66,6 +62,10 @@ struct Aside {
 };
 
 }  // namespace
+
+void rename_or_throw(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (sys().rename(from.c_str(), to.c_str()) != 0) throw system_error("give it its name", errno, to);
+}
 
 void replace_files(const TemporaryFolder& fresh, const std::filesystem::path& folder, std::span<const std::string_view> names) {
   Aside old;

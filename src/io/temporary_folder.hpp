@@ -24,6 +24,8 @@ class TemporaryFolder {
   int fd_ = -1;
 };
 
+// Renames a file or a folder. Throws Error(io) naming `to`.
+void rename_or_throw(const std::filesystem::path& from, const std::filesystem::path& to);
 // Moves files that belong together from `fresh`, which lies in `folder`, into `folder`, in place of files of those names. The last
 // name is the one without which the others count as nothing: it goes first and comes last, so that at no instant old and new are mixed.
 // A failure brings the old ones back. Throws Error(io).

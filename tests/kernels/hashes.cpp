@@ -16,6 +16,7 @@
 #include "kernels/cpu/format.hpp"
 #include "kernels/cpu/isa_list.hpp"
 #include "src/backend/cpu/isa.hpp"
+#include "tests/kernels/fnv.hpp"
 
 using namespace hz;
 using cpu::CpuKernels;
@@ -35,14 +36,8 @@ Floats numbers(std::int64_t n, std::uint64_t seed) {
 // What every set has to equal: the first that gave a name its hash.
 class Hashes {
  public:
-  // FNV-1a; a NaN counts as 0, since processors differ in its bits.
   void add(const CpuKernels& set, const std::string& name, const Floats& values) {
-    std::uint64_t hash = 0xcbf29ce484222325u;
-    for (const float v : values) {
-      std::uint32_t bits = 0;
-      if (!std::isnan(v)) std::memcpy(&bits, &v, 4);
-      for (int i = 0; i < 4; ++i) hash = (hash ^ (bits >> (8 * i) & 255u)) * 0x100000001b3u;
-    }
+    const std::uint64_t hash = test::fnv1a(values);
     const auto [known, fresh] = seen_.emplace(name, hash);
     if (fresh) std::printf("%s %016llx\n", name.c_str(), static_cast<unsigned long long>(hash));
     if (known->second == hash) return;

@@ -38,7 +38,6 @@ TEST_CASE("the logits hash is one for every batch, thread count, instruction set
     TinyModel(spec).write(file);
     const auto ids = some_ids(130, spec.vocab);  // two whole pages and a piece
     for (const KvKind kv : {KvKind::f16, KvKind::f32, KvKind::q8_0}) {
-      if (test::kSanitized && kv == KvKind::f32) continue;  // slow there, and no other code than with the rest
       if (kv == KvKind::q8_0 && spec.head_dim % 32 != 0) {
         CHECK_THROWS_AS(Model::load(file, {.kv = kv}), Error);
         continue;

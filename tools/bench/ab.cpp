@@ -70,25 +70,20 @@ double peer_rate(const SpeedArgs& args, const Cell& cell, const std::stop_token&
   return rate;
 }
 
-// "2.31" of a number of the record.
-Column number(const std::string& title, const std::string& key) {
-  return {title, true, [key](const nlohmann::json& r) { return fmt::format("{:.2f}", r[key].get<double>()); }};
-}
-
 Layout ab_layout() {
   return {.table = "hz_bench_ab",
           .columns = {{"model", false,
                        [](const nlohmann::json& r) {
                          return std::filesystem::path(r["model_filename"].get<std::string>()).filename().string();
                        }},
-                      {"threads", true, [](const nlohmann::json& r) { return std::to_string(r["n_threads"].get<int>()); }},
+                      number_column("threads", "n_threads", 0),
                       {"kv", false, [](const nlohmann::json& r) { return r["type_k"].get<std::string>(); }},
                       {"test", true, [](const nlohmann::json& r) { return test_name(r); }},
-                      number("ours t/s", "ours_ts"),
-                      number("peer t/s", "peer_ts"),
-                      number("ratio", "ratio"),
-                      number("least", "ratio_min"),
-                      number("most", "ratio_max")},
+                      number_column("ours t/s", "ours_ts", 2),
+                      number_column("peer t/s", "peer_ts", 2),
+                      number_column("ratio", "ratio", 2),
+                      number_column("least", "ratio_min", 2),
+                      number_column("most", "ratio_max", 2)},
           .below = ""};
 }
 

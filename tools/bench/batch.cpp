@@ -67,20 +67,12 @@ Times run_once(const Model& model, std::int64_t count, std::int64_t prompt, std:
 
 // The columns of llama-batched-bench.
 Layout batch_layout() {
-  const auto whole = [](const char* title, const char* key) -> Column {
-    return {title, true, [key](const nlohmann::json& r) { return std::to_string(r[key].get<std::int64_t>()); }};
-  };
-  const auto seconds = [](const char* title, const char* key) -> Column {
-    return {title, true, [key](const nlohmann::json& r) { return fmt::format("{:.3f}", r[key].get<double>()); }};
-  };
-  const auto speed = [](const char* title, const char* key) -> Column {
-    return {title, true, [key](const nlohmann::json& r) { return fmt::format("{:.1f}", r[key].get<double>()); }};
-  };
-  return {.table = "hz_bench_batch",
-          .columns = {whole("PP", "pp"), whole("TG", "tg"), whole("B", "pl"), whole("N_KV", "n_kv"), seconds("T_PP s", "t_pp"),
-                      speed("S_PP t/s", "speed_pp"), seconds("T_TG s", "t_tg"), speed("S_TG t/s", "speed_tg"), seconds("T s", "t"),
-                      speed("S t/s", "speed")},
-          .below = ""};
+  return {
+      .table = "hz_bench_batch",
+      .columns = {number_column("PP", "pp", 0), number_column("TG", "tg", 0), number_column("B", "pl", 0), number_column("N_KV", "n_kv", 0),
+                  number_column("T_PP s", "t_pp", 3), number_column("S_PP t/s", "speed_pp", 1), number_column("T_TG s", "t_tg", 3),
+                  number_column("S_TG t/s", "speed_tg", 1), number_column("T s", "t", 3), number_column("S t/s", "speed", 1)},
+      .below = ""};
 }
 
 int run_batch(const BatchArgs& args, Console& console) {

@@ -120,6 +120,10 @@ std::string limits(const json& r) {
 
 }  // namespace
 
+Column number_column(const std::string& title, const std::string& key, int digits) {
+  return {title, true, [=](const json& r) { return fmt::format("{:.{}f}", r[key].get<double>(), digits); }};
+}
+
 void ReportArgs::add_to(CLI::App& app, const std::string& plot_help) {
   const std::vector<std::string> formats{"md", "csv", "json", "jsonl", "sql"};
   add_choice(app, "-o,--output", output, formats, "format of the results");

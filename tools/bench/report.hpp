@@ -18,6 +18,8 @@ struct Column {
   bool right = true;  // aligned
   std::function<std::string(const nlohmann::json&)> text;
 };
+// A number of the record under `key`, with so many digits behind the point.
+Column number_column(const std::string& title, const std::string& key, int digits);
 // How records of one kind are shown: the SQL table's name, the md table's columns and what is said below it. The other
 // formats have every key.
 struct Layout {
