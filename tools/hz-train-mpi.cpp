@@ -2,7 +2,9 @@
 // Ranks that train together: sums along the tree of GradTree, each rank one node.
 #include "tools/hz-train-mpi.hpp"
 
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <hanzo/core/error.hpp>
 #include <string>
@@ -17,7 +19,11 @@ namespace {
 // What launchers tell a process: Open MPI, and those that speak PMI.
 int launched_size() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
-    if (const char* text = std::getenv(name)) return std::atoi(text);
+    if (const char* text = std::getenv(name)) {
+      int size = 1;
+      std::from_chars(text, text + std::strlen(text), size);  // what is no number leaves 1
+      return size;
+    }
   return 1;
 }
 

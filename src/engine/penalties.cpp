@@ -34,8 +34,10 @@ void change_some(Candidates& c, std::span<const std::int32_t> ids, std::span<con
 
 double power(double base, std::int64_t n) {
   double result = 1;
-  for (; n > 0 && result <= static_cast<double>(kLargest); n /= 2, base *= base)
+  for (; n > 0 && result <= static_cast<double>(kLargest); n /= 2) {
     if (n % 2 == 1) result *= base;
+    base *= base;
+  }
   return result;
 }
 

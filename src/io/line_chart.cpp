@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 namespace hz::io {
@@ -52,19 +53,30 @@ Frame frame_of(const LineChart& chart) {
     }
   if (!(f.y0 <= f.y1)) return {0, f.x1, 0, 1};
   if (chart.from_zero || f.y0 < 0.4 * f.y1) f.y0 = std::min(0.0, f.y0);
-  if (f.y1 - f.y0 < 1e-9) f.y1 = f.y0 + 1;
+  if (f.y1 - f.y0 < 1e-9) f.y1 = f.y0 + std::max(1.0, 1e-6 * std::fabs(f.y0));
   return f;
+}
+
+// Multiples of `step` from `first` to `last`; none where doubles no longer tell them apart.
+std::vector<double> ticks(double first, double last, double step) {
+  constexpr double kExact = 0x1p52;
+  std::vector<double> at;
+  const double start = std::ceil(first / step);
+  if (!(std::fabs(start) < kExact)) return at;
+  for (auto i = static_cast<std::int64_t>(start); static_cast<double>(i) * step <= last + 1e-9; ++i)
+    at.push_back(static_cast<double>(i) * step);
+  return at;
 }
 
 std::string axes(const Frame& f, const std::string& x_label) {
   std::string s;
   const double dy = tick_step(f.y1 - f.y0, 5), dx = std::max(1.0, tick_step(f.x1 - f.x0, 8));
-  for (double v = std::ceil(f.y0 / dy) * dy; v <= f.y1 + 1e-9; v += dy)
+  for (const double v : ticks(f.y0, f.y1, dy))
     s += fmt::format(
         "<line x1='{:.1f}' x2='{:.1f}' y1='{:.1f}' y2='{:.1f}' stroke='#ddd'/><text x='{:.1f}' y='{:.1f}' "
         "text-anchor='end'>{:.4g}</text>\n",
         kLeft, kWidth - kRight, f.y(v), f.y(v), kLeft - 6, f.y(v) + 4, v);
-  for (double v = 0; v <= f.x1 + 1e-9; v += dx)
+  for (const double v : ticks(0, f.x1, dx))
     s += fmt::format("<text x='{:.1f}' y='{:.1f}' text-anchor='middle'>{:.0f}</text>\n", f.x(v), kHeight - kBottom + 18, v);
   return s + fmt::format("<text x='{:.1f}' y='{:.1f}' text-anchor='middle'>{}</text>\n", (kLeft + kWidth - kRight) / 2, kHeight - 6,
                          escaped(x_label));

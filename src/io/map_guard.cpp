@@ -60,8 +60,8 @@ void forward(int number, siginfo_t* info, void* context) {
   if (former.sa_flags & SA_SIGINFO) return former.sa_sigaction(number, info, context);
   if (former.sa_handler == SIG_IGN && info->si_code <= 0) return;
   if (former.sa_handler != SIG_DFL && former.sa_handler != SIG_IGN) return former.sa_handler(number);
-  ::signal(number, SIG_DFL);
-  ::raise(number);  // delivered when this handler returns
+  (void)::signal(number, SIG_DFL);
+  (void)::raise(number);  // delivered when this handler returns
 }
 
 void on_bus_error(int number, siginfo_t* info, void* context) {

@@ -28,7 +28,8 @@ TEST_CASE("a chart draws its series, names them safely and leaves out what is no
 TEST_CASE("a chart of nothing, of one point and of equal values is a chart", "[io]") {
   CHECK(LineChart{}.svg().find("</svg>") != std::string::npos);
   for (const auto& points :
-       {std::vector<std::pair<double, double>>{{3, 7}}, std::vector<std::pair<double, double>>{{0, 2}, {1, 2}, {2, 2}}}) {
+       {std::vector<std::pair<double, double>>{{3, 7}}, std::vector<std::pair<double, double>>{{0, 2}, {1, 2}, {2, 2}},
+        std::vector<std::pair<double, double>>{{0, -1e300}, {1, -1e300}}, std::vector<std::pair<double, double>>{{0, 1e300}, {1, 1e300}}}) {
     LineChart chart;
     chart.series.push_back({.name = "s", .color = "#000000", .points = points});
     CHECK(chart.svg().find("nan") == std::string::npos);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/bench/machine.hpp"
 
+#include <fmt/chrono.h>
 #include <sys/resource.h>
 
 #include <atomic>
@@ -34,12 +35,7 @@ std::string cpu_name() {
 }
 
 std::string utc_time() {
-  const std::time_t t = std::time(nullptr);
-  char text[32];
-  std::tm utc{};
-  ::gmtime_r(&t, &utc);
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }
 
 std::uint64_t peak_memory() {

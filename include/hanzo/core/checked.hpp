@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <type_traits>
+#include <utility>
 
 namespace hz {
 
@@ -54,9 +55,8 @@ class Checked {
 // A narrowing cast that fails instead of wrapping.
 template <std::integral To, std::integral From>
 constexpr std::optional<To> narrow(From v) {
-  const auto r = static_cast<To>(v);
-  if (static_cast<From>(r) != v || ((r < To{}) != (v < From{}))) return std::nullopt;
-  return r;
+  if (!std::in_range<To>(v)) return std::nullopt;
+  return static_cast<To>(v);
 }
 
 }  // namespace hz

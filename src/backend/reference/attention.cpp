@@ -65,7 +65,8 @@ void ReferenceBackend::attention(const AttentionArgs& args, const Tensor& q, int
             std::int8_t codes[32];
             std::int32_t sums[2];
             const float d = quantize_group(qr + b, codes, sums);
-            for (int j = 0; j < 32; ++j) rounded[static_cast<std::size_t>(b + j)] = static_cast<float>(codes[j]) * d;
+            float* const out = rounded.data() + b;
+            for (int j = 0; j < 32; ++j) out[j] = static_cast<float>(codes[j]) * d;
           }
           qr = rounded.data();
         }

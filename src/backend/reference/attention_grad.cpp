@@ -16,7 +16,8 @@ std::vector<float> query_row(KvKind kind, const float* q, int n) {
     std::int8_t codes[32];
     std::int32_t sums[2];
     const float d = quantize_group(q + b, codes, sums);
-    for (int j = 0; j < 32; ++j) row[static_cast<std::size_t>(b + j)] = static_cast<float>(codes[j]) * d;
+    float* const out = row.data() + b;
+    for (int j = 0; j < 32; ++j) out[j] = static_cast<float>(codes[j]) * d;
   }
   return row;
 }

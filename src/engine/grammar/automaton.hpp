@@ -56,8 +56,12 @@ struct Automaton {
 
   const Node& node(NodeId id) const { return nodes[static_cast<std::size_t>(id)]; }
   const Loop& loop(std::int32_t id) const { return loops[static_cast<std::size_t>(id)]; }
+  // Index of (state, class of byte) in a table of rows of `classes` entries.
+  std::size_t cell(std::int32_t state, std::uint8_t byte) const {
+    return static_cast<std::size_t>(state) * static_cast<std::size_t>(classes) + class_of[byte];
+  }
   std::int32_t unit_step(std::int32_t unit, std::int32_t state, std::uint8_t byte) const {
-    return units[static_cast<std::size_t>(unit)].table[static_cast<std::size_t>(state * classes + class_of[byte])];
+    return units[static_cast<std::size_t>(unit)].table[cell(state, byte)];
   }
   std::span<const Edge> edges_of(const Node& n) const {
     return std::span(edges).subspan(static_cast<std::size_t>(n.a), static_cast<std::size_t>(n.b - n.a));

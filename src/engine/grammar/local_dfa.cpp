@@ -31,7 +31,7 @@ std::int32_t LocalDfa::explore(std::int32_t state, std::uint8_t byte) {
   stepper_.step(states_[static_cast<std::size_t>(state)], byte, scratch_);
   stepper_.close(scratch_, stacks_, config_);
   const std::int32_t to = config_.heads.empty() && !config_.accept ? kDead : intern(config_);
-  table_[static_cast<std::size_t>(state * automaton_->classes + automaton_->class_of[byte])] = to;
+  table_[automaton_->cell(state, byte)] = to;
   return to;
 }
 

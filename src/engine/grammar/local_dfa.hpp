@@ -22,7 +22,7 @@ class LocalDfa {
 
   std::int32_t start(const std::vector<NodeId>& nodes);
   std::int32_t next(std::int32_t state, std::uint8_t byte) {
-    const std::int32_t to = table_[static_cast<std::size_t>(state * automaton_->classes + automaton_->class_of[byte])];
+    const std::int32_t to = table_[automaton_->cell(state, byte)];
     return to == kUnknown ? explore(state, byte) : to;
   }
   bool accepts(std::int32_t state) const { return accepts_[static_cast<std::size_t>(state)] != 0; }

@@ -15,7 +15,7 @@ namespace {
 // The level (0, 1, 2, ...) of byte k of a point of a codebook.
 template <class Word>
 int level_of(Word point, int k, Book which) {
-  const int v = static_cast<std::int8_t>(point >> (8 * k));
+  const int v = +static_cast<std::int8_t>(point >> (8 * k));  // its sign extended
   switch (which) {
     case Book::iq1: return v + 1;
     case Book::iq3_xxs: return std::min((v - 4) / 8, 7);

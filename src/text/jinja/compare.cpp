@@ -77,7 +77,6 @@ bool equal_at(Heap& heap, const Value& a, const Value& b, int depth) {
     case Kind::tuple: return a.identity() == b.identity() || equal_items(heap, a.as<List>().items, b.as<List>().items, depth);
     case Kind::dict: return a.identity() == b.identity() || equal_dicts(heap, a.as<Dict>(), b.as<Dict>(), depth);
     case Kind::range: return equal_ranges(a.as<Range>(), b.as<Range>());
-    case Kind::function: return a.identity() == b.identity();
     default: return a.identity() == b.identity();
   }
 }

@@ -2,6 +2,7 @@
 // Parser: tokens to the tree. Recursive descent; nesting is limited, chains are loops.
 #pragma once
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -85,6 +86,7 @@ class Parser {
   ExprPtr logic_and();
   ExprPtr logic_not();
   ExprPtr compare();
+  std::optional<Comparison> take_comparison();
   ExprPtr sum();
   ExprPtr concat();
   ExprPtr product();

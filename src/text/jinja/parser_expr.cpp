@@ -110,28 +110,24 @@ ExprPtr Parser::logic_not() {
 
 ExprPtr Parser::compare() {
   ExprPtr first = sum();
-  std::unique_ptr<Compare> node;
-  while (true) {
-    std::optional<Comparison> op = comparison(current());
-    if (op) {
-      next();
-    } else if (skip_word("in")) {
-      op = Comparison::in;
-    } else if (is_word("not") && look().type == Type::name && look().text == "in") {
-      next();
-      next();
-      op = Comparison::not_in;
-    } else {
-      break;
-    }
-    if (!node) {
-      node = std::make_unique<Compare>(first->line);
-      node->first = std::move(first);
-    }
-    node->rest.emplace_back(*op, sum());
+  std::optional<Comparison> op = take_comparison();
+  if (!op) return first;
+  auto node = std::make_unique<Compare>(first->line);
+  node->first = std::move(first);
+  for (; op; op = take_comparison()) node->rest.emplace_back(*op, sum());
+  return node;
+}
+
+std::optional<Comparison> Parser::take_comparison() {
+  if (const auto op = comparison(current())) {
+    next();
+    return op;
   }
-  if (node) return node;
-  return first;
+  if (skip_word("in")) return Comparison::in;
+  if (!is_word("not") || look().type != Type::name || look().text != "in") return std::nullopt;
+  next();
+  next();
+  return Comparison::not_in;
 }
 
 ExprPtr Parser::sum() {

@@ -53,7 +53,7 @@ std::string Parser::expect_name() {
 
 void Parser::parse() {
   out_.body = subparse({});
-  if (!unknown_.empty()) throw unknown_.front();
+  if (!unknown_.empty()) throw SyntaxFault(std::move(unknown_.front()));
   find_hidden_names(out_);
 }
 
