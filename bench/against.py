@@ -8,9 +8,11 @@ TEST: pp512 (a prompt), tg64 (generation), tg32@4096 (after 4096 tokens); then ,
 ours: pack=expanded. Every measurement is a process of its own with its own warm-up. A peer that cannot read the file is said to
 have none. That both answer alike is the business of `hz-bench --ab`; here also files without a tokenizer can be measured."""
 import argparse
+import functools
 import json
 import pathlib
 import re
+import shlex
 import statistics
 import subprocess
 import sys
@@ -23,14 +25,28 @@ def arguments(test):
     if not shape:
         sys.exit(f"'{test}' is no test: pp512, tg64, tg32@4096")
     kind, count, depth = shape[1], shape[2], shape[3] or "0"
-    args = ["-p", count if kind == "pp" else "0", "-n", count if kind == "tg" else "0", "-d", depth, "-r", "1", "-o", "json"]
-    if "kv" in options:
-        args += ["-ctk", options["kv"], "-ctv", options["kv"]]
+    kv = ["-ctk", options["kv"], "-ctv", options["kv"]] if "kv" in options else []
+    args = ["-p", count if kind == "pp" else "0", "-n", count if kind == "tg" else "0", "-d", depth, "-r", "1", "-o", "json", *kv]
     return args, ["--pack", options["pack"]] if "pack" in options else []
 
 
+def peer_arguments(command, args):
+    """Without -d where the peer has none: then a depth is -gp DEPTH,COUNT."""
+    if any(re.match(r"\s*-d\b", line) for line in help_of(command[0]).splitlines()):
+        return args
+    count, depth = args[args.index("-n") + 1], args[args.index("-d") + 1]
+    rest = args[args.index("-d") + 2:]
+    return args[:4] + rest if depth == "0" else ["-p", "0", "-n", "0", "-gp", f"{depth},{count}", *rest]
+
+
+@functools.cache
+def help_of(tool):
+    run = subprocess.run([tool, "-h"], capture_output=True, text=True)
+    return run.stdout + run.stderr
+
+
 def measure(tool, model, args, threads):
-    run = subprocess.run([tool, "-m", model, "-t", str(threads), *args], capture_output=True, text=True)
+    run = subprocess.run([*tool, "-m", model, "-t", str(threads), *args], capture_output=True, text=True)
     try:
         return json.loads(run.stdout)[0]
     except (json.JSONDecodeError, IndexError):
@@ -40,12 +56,12 @@ def measure(tool, model, args, threads):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tool", default="build/tools/hz-bench")
-    parser.add_argument("--peer", action="append", required=True, help="NAME=PATH of a llama-bench")
+    parser.add_argument("--peer", action="append", required=True, help="NAME=PATH of a llama-bench, with options of its own: 'ik=PATH -rtr 1'")
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("-t", "--threads", type=int, default=2)
     parser.add_argument("tests", nargs="+", metavar="MODEL:TEST")
     a = parser.parse_args()
-    peers = dict(p.split("=", 1) for p in a.peer)
+    peers = {name: shlex.split(command) for name, command in (p.split("=", 1) for p in a.peer)}
     print("| file | test | ours t/s | share of the limit | " + " | ".join(f"{p}, ours against it" for p in peers) + " |")
     print("| --- | --- | ---: | --- | " + " | ".join("---:" for _ in peers) + " |", flush=True)
     for item in a.tests:
@@ -53,12 +69,12 @@ def main():
         args, own = arguments(test)
         ours, ratios, dead = [], {p: [] for p in peers}, set()
         for _ in range(a.pairs):
-            mine = measure(a.tool, model, args + own, a.threads)
+            mine = measure([a.tool], model, args + own, a.threads)
             if mine is None:
                 sys.exit(f"{a.tool} fails on {item}")
             ours.append(mine)
             for name, tool in peers.items():
-                theirs = None if name in dead else measure(tool, model, args, a.threads)
+                theirs = None if name in dead else measure(tool, model, peer_arguments(tool, args), a.threads)
                 if theirs is None:
                     dead.add(name)
                 else:
