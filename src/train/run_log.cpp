@@ -5,9 +5,11 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "hanzo/core/error.hpp"
 #include "hanzo/io/atomic_file.hpp"
+#include "src/train/files.hpp"
 
 namespace hz::train {
 namespace {
@@ -27,7 +29,8 @@ double number(const Json& j, const char* key) {
 // Rows of the file up to step `keep`, its evaluation only when `evaluated`; a last line that was cut ends them.
 std::vector<MetricRow> read_rows(const std::filesystem::path& file, std::int64_t keep, bool evaluated) {
   std::vector<MetricRow> rows;
-  std::ifstream in(file, std::ios::binary);
+  if (!io::is_there(file)) return rows;
+  std::istringstream in(read_text(file));
   for (std::string line; std::getline(in, line);) {
     try {
       rows.push_back(parse_metric_line(line));

@@ -2,6 +2,8 @@
 // RunLog: lines, event records and the picture of a run.
 #include "hanzo/train/run_log.hpp"
 
+#include <sys/stat.h>
+
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -97,6 +99,12 @@ TEST_CASE("a log that goes on drops what will be measured again, and a line that
   CHECK(svg.find("id='training loss'") != std::string::npos);
   CHECK(svg.find("<circle") != std::string::npos);
   CHECK(svg.find("nan") == std::string::npos);
+}
+
+TEST_CASE("a log that is no regular file is refused, not waited for", "[train]") {
+  const TempDir dir;
+  REQUIRE(::mkfifo((dir.path() / "metrics.jsonl").c_str(), 0600) == 0);
+  CHECK_THROWS_AS(RunLog(dir.path(), 0), Error);
 }
 
 TEST_CASE("a picture of nothing is a picture", "[train]") {
