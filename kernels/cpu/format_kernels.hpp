@@ -26,7 +26,7 @@ HZ_FN void expand_group(const typename W::Block& block, int j, int r, int64_t b,
   int8_t codes[step];
   uint8_t shifted[step];
   W::codes(block, j, codes);
-  for (int i = 0; i < step; ++i) shifted[i] = (uint8_t)(codes[i] - W::kLow);
+  for (int i = 0; i < step; ++i) shifted[i] = (uint8_t)(codes[i] - Traits<W>::kLow);
   uint8_t* to = p.codes + b * step * 16 + r * 4;
   for (int v = 0; v < step / 4; ++v) memcpy(to + v * 64, shifted + 4 * v, 4);
   put_scales<W>(p, b, r, W::scales(block, j));
@@ -34,7 +34,7 @@ HZ_FN void expand_group(const typename W::Block& block, int j, int r, int64_t b,
 
 template <class W>
 static void expand(const std::byte* rows, size_t stride, int count, int64_t k0, int64_t k1, IntPanel& p) {
-  p.low = W::kLow;
+  p.low = Traits<W>::kLow;
   p.blocks = (k1 - k0) / W::kStep;
   for (int r = 0; r < count; ++r) {
     const auto* block = block_at<W>(rows, stride, r, k0);
@@ -105,7 +105,7 @@ constexpr FormatKernels make_format() {
   f.decode_row = &decode_row<W>;
   if constexpr (!W::kFloating) {
     f.step = W::kStep;
-    f.low = W::kLow;
+    f.low = Traits<W>::kLow;
     f.expand = &expand<W>;
     f.tile = &tile<W>;
     f.matvec_rows = &matvec_rows<W>;

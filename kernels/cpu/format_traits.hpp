@@ -12,7 +12,9 @@ struct Traits {
                                   : W::kSub                                ? kSubScaled
                                   : W::kMin == quant::Min::per_group       ? kMinGroup
                                                                            : kPlain;
-  static constexpr int kTop = W::kHigh - W::kLow;  // largest panel code
+  // Value of panel code 0. Where codes pass 128 it is -128: one bit makes them signed bytes, and AVX2's Dot counts on it.
+  static constexpr int kLow = W::kHigh - W::kLow > 128 ? -128 : W::kLow;
+  static constexpr int kTop = W::kHigh - kLow;  // largest panel code
   static_assert(kTop <= 255);
   static constexpr int kGroups = W::kElems / W::kStep;
 };

@@ -120,7 +120,7 @@ HZ_FN void raw_codes(const typename W::Block& b, int j, uint8_t* out) {
   } else {
     int8_t codes[W::kStep];
     W::codes(b, j, codes);
-    for (int i = 0; i < W::kStep; ++i) out[i] = (uint8_t)(codes[i] - W::kLow);
+    for (int i = 0; i < W::kStep; ++i) out[i] = (uint8_t)(codes[i] - Traits<W>::kLow);
   }
 }
 
@@ -207,7 +207,7 @@ static void unpack(const std::byte* panel, int count, int64_t k, std::byte* rows
     }
 }
 
-// Step v of a group, kLanes rows from `row`: panel codes (weight - kLow), unsigned bytes.
+// Step v of a group, kLanes rows from `row`: panel codes (weight - Traits::kLow), unsigned bytes.
 template <int Bits, int Step>
 HZ_FN Codes plane(const uint8_t* p, int row) {
   constexpr int field = Step / Bits * Bits, mask = (1 << Bits) - 1;
@@ -224,7 +224,7 @@ HZ_FN Codes panel_codes(const uint8_t* group, int row) {
   if constexpr (requires { W::values(); }) {
     alignas(16) static constexpr auto table = [] {
       quant::Table<uint8_t, 16> t{};
-      for (int i = 0; i < 16; ++i) t.at[i] = (uint8_t)(W::values().at[i] - W::kLow);
+      for (int i = 0; i < 16; ++i) t.at[i] = (uint8_t)(W::values().at[i] - Traits<W>::kLow);
       return t;
     }();
     c = lookup_codes(c, table.at);

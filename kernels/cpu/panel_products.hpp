@@ -19,15 +19,15 @@ HZ_FN void panel_steps(D* dot, const uint8_t* group, int row, const int8_t* cons
 template <class W, int T>
 HZ_FN void panel_group(const LaneBytes<W>& head, int j, const uint8_t* group, int row, const ActRow* x, const int8_t* const* codes,
                        int64_t k, V* sum) {
-  constexpr int top = W::kHigh - W::kLow;
+  constexpr int top = Traits<W>::kTop;
   using D = Dot<top>;
   D a[T], b[T];
   constexpr bool kHalves = W::kSub || W::kStep == 16;
   int32_t first[T], second[T];
   for (int t = 0; t < T; ++t) {
     const int32_t* s = x[t].sums + k / 16;
-    a[t] = D::start(first[t] = W::kLow * (kHalves ? s[0] : s[0] + s[1]));
-    b[t] = D::start(second[t] = kHalves ? W::kLow * s[1] : 0);
+    a[t] = D::start(first[t] = Traits<W>::kLow * (kHalves ? s[0] : s[0] + s[1]));
+    b[t] = D::start(second[t] = kHalves ? Traits<W>::kLow * s[1] : 0);
   }
   panel_steps<W, 0, 4, 0, T>(a, group, row, codes, k);
   panel_steps<W, 4, 8, 4, T>(b, group, row, codes, k);
@@ -93,7 +93,7 @@ HZ_FN void store_scales(const S& s, IntPanel& p, int64_t b, int row) {
 template <class W>
 static void expand_packed(const std::byte* panel, int64_t k0, int64_t k1, IntPanel& p) {
   using L = PanelLayout<W>;
-  p.low = W::kLow;
+  p.low = Traits<W>::kLow;
   p.blocks = (k1 - k0) / W::kStep;
   const auto* at = (const uint8_t*)panel + k0 / W::kElems * L::kBytes;
   for (int64_t k = 0; k < k1 - k0; k += W::kElems, at += L::kBytes)
@@ -111,7 +111,7 @@ HZ_FN void float_steps(const uint8_t* group, int row, const V* d, const V* m, fl
   if constexpr (Step < 8) {
     const VI four = code_lanes(panel_codes<W, Step>(group, row));
     for (int i = 0; i < 4; ++i) {
-      const VI code = add_i(and_i(shr_by(four, 8 * i), set1_i(255)), set1_i(W::kLow));
+      const VI code = add_i(and_i(shr_by(four, 8 * i), set1_i(255)), set1_i(Traits<W>::kLow));
       V v = mul(d[Step / 4], to_float(code));
       if constexpr (W::kMin != quant::Min::none) v = add(v, m[Step / 4]);
       store(out + (4 * Step + i) * 16 + row, v);

@@ -10,7 +10,7 @@ constexpr int kRowGroups = 16 / kLanes;  // vectors of rows in a panel
 
 // Tokens that fit the registers beside their float sums.
 template <int Top>
-constexpr int kTileTokens = kLanes == 16 ? 12 : kLanes == 8 ? (Top > 128 || Top > 16 ? 4 : 6) : 2;
+constexpr int kTileTokens = kLanes == 16 ? 12 : kLanes == 8 ? (Top > 128 || Top <= 16 ? 6 : 4) : 2;
 
 template <int Top, int Begin, int End, class D>
 HZ_FN void dot_steps(D& dot, const uint8_t* codes, const int8_t* x) {
@@ -30,10 +30,22 @@ HZ_FN void tile_steps(D* dot, const uint8_t* codes, const int8_t* const* x, int6
   }
 }
 
+// Sixteen columns of a sub-scaled format.
+template <int Step, int T, class D>
+HZ_FN void tile_half(D* dot, const uint8_t* codes, const int8_t* const* x, int64_t at, VI scale) {
+  if constexpr (Step < 4) {
+    const Codes w = load_codes(codes + Step * 64);
+    for (int t = 0; t < T; ++t) dot[t].template step<Step>(w, x[t] + at + 4 * Step, scale);
+    tile_half<Step + 1, T>(dot, codes, x, at, scale);
+  } else {
+    for (int t = 0; t < T; ++t) dot[t].end(scale);
+  }
+}
+
 template <int Top, int T, int Kind>
 HZ_FN void int_tile_group(const IntPanel& p, int group, const ActRow* x, int64_t first_block, float* const* y, bool carry) {
   constexpr bool kSub = Kind == kSubScaled || Kind == kSubMin;
-  constexpr int kSteps = Kind == kStep16 || kSub ? 4 : 8;  // code vectors per dot
+  constexpr int kSteps = Kind == kStep16 ? 4 : 8;  // code vectors per dot
   const int row = group * kLanes;
   const int8_t* codes[T];
   V sum[T];
@@ -47,19 +59,21 @@ HZ_FN void int_tile_group(const IntPanel& p, int group, const ActRow* x, int64_t
     const uint8_t* w = p.codes + b * (Kind == kStep16 ? 256 : 512) + row * 4;
     const V dw = load(p.dw + b * 16 + row);
     VI whole[T];
-    int32_t first[T];
-    Dot<Top> dot[T];
     if constexpr (kSub) {
-      const int32_t* sub = p.sub + b * 64 + row;
-      for (int t = 0; t < T; ++t) dot[t] = Dot<Top>::start(first[t] = p.low * x[t].sums[2 * act]);
-      tile_steps<0, 4, T>(dot, w, codes, k);
-      const VI s0 = load_i(sub);
-      for (int t = 0; t < T; ++t) whole[t] = mul_i(dot[t].finish(first[t]), s0);
-      for (int t = 0; t < T; ++t) dot[t] = Dot<Top>::start(first[t] = p.low * x[t].sums[2 * act + 1]);
-      tile_steps<0, 4, T>(dot, w + 256, codes, k + 16);
-      const VI s1 = load_i(sub + 16);
-      for (int t = 0; t < T; ++t) whole[t] = add_i(whole[t], mul_i(dot[t].finish(first[t]), s1));
+      const VI s0 = load_i(p.sub + b * 64 + row), s1 = load_i(p.sub + b * 64 + 16 + row);
+      const ScalePair s = scale_pair(s0, s1);
+      SubDot<Top> dot[T];
+      for (int t = 0; t < T; ++t) dot[t] = SubDot<Top>::start(set1_i(0));
+      if (p.low != 0) {
+        const ScalePair offset = scale_pair(mul_i(s0, set1_i(p.low)), mul_i(s1, set1_i(p.low)));
+        for (int t = 0; t < T; ++t) dot[t] = SubDot<Top>::start(pair_products(offset, x[t].sums + 2 * act));
+      }
+      tile_half<0, T>(dot, w, codes, k, s.first);
+      tile_half<0, T>(dot, w + 256, codes, k + 16, s.second);
+      for (int t = 0; t < T; ++t) whole[t] = dot[t].whole;
     } else {
+      int32_t first[T];
+      Dot<Top> dot[T];
       for (int t = 0; t < T; ++t) {
         const int32_t s = Kind == kStep16 ? x[t].sums[k / 16] : x[t].sums[2 * act] + x[t].sums[2 * act + 1];
         dot[t] = Dot<Top>::start(first[t] = p.low * s);
@@ -79,11 +93,10 @@ HZ_FN void int_tile_group(const IntPanel& p, int group, const ActRow* x, int64_t
       }
     }
     if constexpr (Kind == kSubMin) {
-      const VI m0 = load_i(p.sub + b * 64 + 32 + row), m1 = load_i(p.sub + b * 64 + 48 + row);
+      const ScalePair m = scale_pair(load_i(p.sub + b * 64 + 32 + row), load_i(p.sub + b * 64 + 48 + row));
       const V mw = load(p.mw + b * 16 + row);
       for (int t = 0; t < T; ++t) {
-        const VI s = add_i(mul_i(m0, set1_i(x[t].sums[2 * act])), mul_i(m1, set1_i(x[t].sums[2 * act + 1])));
-        sum[t] = fma(to_float(s), mul(mw, set1(x[t].scales[act])), sum[t]);
+        sum[t] = fma(to_float(pair_products(m, x[t].sums + 2 * act)), mul(mw, set1(x[t].scales[act])), sum[t]);
       }
     }
   }
@@ -104,21 +117,27 @@ HZ_FN void int_tile_kind(const IntPanel& p, const ActRow* x, int64_t first_block
 }
 
 // Float weights: w [k][16], y = fma(w, x, y).
-template <int T>
-HZ_FN void float_tile_group(const float* w, int group, const float* const* x, int64_t k, float* const* y, bool carry) {
-  V sum[T];
-  for (int t = 0; t < T; ++t) sum[t] = carry ? load(y[t] + group * kLanes) : set1(0.0f);
+template <int G, int T>
+HZ_FN void float_tile_rows(const float* w, int row, const float* const* x, int64_t k, float* const* y, bool carry) {
+  V sum[T][G];
+  for (int t = 0; t < T; ++t)
+    for (int g = 0; g < G; ++g) sum[t][g] = carry ? load(y[t] + row + g * kLanes) : set1(0.0f);
   for (int64_t i = 0; i < k; ++i) {
-    const V wi = load(w + i * 16 + group * kLanes);
-    for (int t = 0; t < T; ++t) sum[t] = fma(wi, set1(x[t][i]), sum[t]);
+    V wi[G];
+    for (int g = 0; g < G; ++g) wi[g] = load(w + i * 16 + row + g * kLanes);
+    for (int t = 0; t < T; ++t) {
+      const V xi = set1(x[t][i]);
+      for (int g = 0; g < G; ++g) sum[t][g] = fma(wi[g], xi, sum[t][g]);
+    }
   }
-  for (int t = 0; t < T; ++t) store(y[t] + group * kLanes, sum[t]);
+  for (int t = 0; t < T; ++t)
+    for (int g = 0; g < G; ++g) store(y[t] + row + g * kLanes, sum[t][g]);
 }
 static void float_tile(const float* w, const float* const* x, int64_t k, int tokens, float* const* y, bool carry) {
-  constexpr int kMost = kLanes == 1 ? 4 : 12;
+  constexpr int kMost = kLanes == 1 ? 4 : kLanes == 8 ? 6 : 12, kGroups = kLanes == 8 ? 2 : 1;  // at most twelve sums
   int t = 0;
   auto run = [&]<int T>() {
-    for (int g = 0; g < kRowGroups; ++g) float_tile_group<T>(w, g, x + t, k, y + t, carry);
+    for (int row = 0; row < 16; row += kGroups * kLanes) float_tile_rows<kGroups, T>(w, row, x + t, k, y + t, carry);
     t += T;
   };
   while (t + kMost <= tokens) run.template operator()<kMost>();

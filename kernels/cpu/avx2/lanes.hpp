@@ -121,45 +121,91 @@ HZ_FN Codes lookup_codes(Codes c, const uint8_t* table) {
 HZ_FN VI code_lanes(Codes c) { return c; }  // the four bytes of a row as one integer
 HZ_FN void prefetch(const void* p) { _mm_prefetch((const char*)p, _MM_HINT_T0); }
 
-// Pairs of products are summed in int16 for as long as they cannot saturate, then widened.
-// Top above 128 cannot be held by one maddubs at all: the code is split into its two nibbles.
-// The start value joins at the end: registers are short here.
+HZ_FN __m256i four_codes(const int8_t* x) {
+  int32_t four;
+  memcpy(&four, x, 4);
+  return _mm256_set1_epi32(four);
+}
+HZ_FN __m256i add_pairs(__m256i sum, __m256i pairs, __m256i factor) { return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, factor)); }
+
+// maddubs results of codes up to Top that one int16 holds.
+template <int Top>
+constexpr int kNarrow = 32767 / (2 * 127 * (Top > 0 ? Top : 1));
+
+// Pairs of products are summed in int16 for as long as they cannot saturate, then widened. The start value joins at the end:
+// registers are short here. An empty asm keeps sums in registers: left alone, GCC computes all products first and spills them.
 template <int Top>
 struct Dot {
-  static constexpr bool kSplit = Top > 128;
-  static constexpr int kNarrow = kSplit ? 8 : 32767 / (2 * 127 * (Top > 0 ? Top : 1));  // maddubs results per int16 sum
-  static constexpr bool kWide = kNarrow < 8;
-  static_assert(kNarrow >= 1);
-  __m256i low, high, wide;  // high where split, wide where eight results do not fit
+  static constexpr bool kWide = kNarrow<Top> < 8;  // eight results do not fit
+  static_assert(kNarrow<Top> >= 1);
+  __m256i low, wide;
 
-  HZ_FN Dot start(int32_t) { return {_mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256()}; }
+  HZ_FN Dot start(int32_t) { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
   template <int Step> void step(Codes w, const int8_t* x) {
-    int32_t four;
-    memcpy(&four, x, 4);
-    const __m256i xv = _mm256_set1_epi32(four);
-    if constexpr (kSplit) {
-      const __m256i nib = _mm256_set1_epi8(15);
-      low = _mm256_add_epi16(low, _mm256_maddubs_epi16(_mm256_and_si256(w, nib), xv));
-      high = _mm256_add_epi16(high, _mm256_maddubs_epi16(_mm256_and_si256(_mm256_srli_epi16(w, 4), nib), xv));
-    } else {
-      const __m256i p = _mm256_maddubs_epi16(w, xv);
-      low = Step % kNarrow == 0 ? p : _mm256_add_epi16(low, p);
-      if constexpr (kWide && Step % kNarrow == kNarrow - 1) {
-        wide = _mm256_add_epi32(wide, _mm256_madd_epi16(low, _mm256_set1_epi16(1)));
-        low = _mm256_setzero_si256();
-        asm("" : "+x"(wide));
-      }
+    const __m256i p = _mm256_maddubs_epi16(w, four_codes(x));
+    low = Step % kNarrow<Top> == 0 ? p : _mm256_add_epi16(low, p);
+    if constexpr (kWide && Step % kNarrow<Top> == kNarrow<Top> - 1) {
+      wide = add_pairs(wide, low, _mm256_set1_epi16(1));
+      low = _mm256_setzero_si256();
+      asm("" : "+x"(wide));
     }
-    // Keeps the sums in registers: left alone, GCC computes all products first and spills them.
     asm("" : "+x"(low));
-    if constexpr (kSplit) asm("" : "+x"(high));
   }
   VI finish(int32_t start) const {
-    __m256i r = _mm256_add_epi32(_mm256_set1_epi32(start), _mm256_madd_epi16(low, _mm256_set1_epi16(1)));
-    if constexpr (kSplit) r = _mm256_add_epi32(r, _mm256_madd_epi16(high, _mm256_set1_epi16(16)));
-    if constexpr (kWide) r = _mm256_add_epi32(r, wide);
-    return r;
+    const __m256i r = add_pairs(_mm256_set1_epi32(start), low, _mm256_set1_epi16(1));
+    return kWide ? _mm256_add_epi32(r, wide) : r;
   }
+};
+
+// Codes above 128 are 128 + weight (format_traits.hpp): |weight| meets the activation with its sign. The start value, -128 times the
+// sum of the activations, is what the codes carry too much, so that it is not needed.
+template <int Top>
+  requires(Top > 128)
+struct Dot<Top> {
+  __m256i wide;
+
+  HZ_FN Dot start(int32_t) { return {_mm256_setzero_si256()}; }
+  template <int> void step(Codes w, const int8_t* x) {
+    const __m256i weight = _mm256_xor_si256(w, _mm256_set1_epi8((char)128));
+    const __m256i p = _mm256_maddubs_epi16(_mm256_abs_epi8(weight), _mm256_sign_epi8(four_codes(x), weight));
+    wide = add_pairs(wide, p, _mm256_set1_epi16(1));
+    asm("" : "+x"(wide));
+  }
+  VI finish(int32_t) const { return wide; }
+};
+
+// Two scales of int16, each for sixteen columns: as factors of pairs of products, and beside one another.
+struct ScalePair {
+  __m256i first, second, both;
+};
+HZ_FN ScalePair scale_pair(VI s0, VI s1) {
+  const __m256i ones = _mm256_set1_epi32(0xffff), a = _mm256_and_si256(s0, ones), b = _mm256_and_si256(s1, ones);
+  return {_mm256_or_si256(a, _mm256_slli_epi32(s0, 16)), _mm256_or_si256(b, _mm256_slli_epi32(s1, 16)),
+          _mm256_or_si256(a, _mm256_slli_epi32(s1, 16))};
+}
+HZ_FN VI pair_products(const ScalePair& s, const int32_t* sums) {  // sums of sixteen activations: at most 2032
+  const __m128i two = _mm_loadl_epi64((const __m128i*)sums);
+  return _mm256_madd_epi16(s.both, _mm256_broadcastd_epi32(_mm_packs_epi32(two, two)));
+}
+
+// sub_dot.hpp for a set that multiplies int16 pairs: the scale is the factor of the widening.
+template <int Top>
+struct SubDot {
+  static constexpr int kPairs = kNarrow<Top> < 4 ? kNarrow<Top> : 4;
+  __m256i low, whole;
+
+  HZ_FN SubDot start(VI whole) { return {_mm256_setzero_si256(), whole}; }
+  template <int Step> void step(Codes w, const int8_t* x, __m256i scale) {
+    const __m256i p = _mm256_maddubs_epi16(w, four_codes(x));
+    low = Step % kPairs == 0 ? p : _mm256_add_epi16(low, p);
+    if constexpr (Step % kPairs == kPairs - 1 || Step == 3) {
+      whole = add_pairs(whole, low, scale);
+      asm("" : "+x"(whole));
+    } else {
+      asm("" : "+x"(low));
+    }
+  }
+  void end(__m256i) {}
 };
 
 }  // namespace HZ_UNIT

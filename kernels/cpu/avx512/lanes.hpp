@@ -117,3 +117,5 @@ struct Dot {
 
 }  // namespace HZ_UNIT
 }  // namespace hz::cpu
+
+#include "kernels/cpu/sub_dot.hpp"

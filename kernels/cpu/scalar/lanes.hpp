@@ -143,3 +143,5 @@ struct Dot {
 
 }  // namespace HZ_UNIT
 }  // namespace hz::cpu
+
+#include "kernels/cpu/sub_dot.hpp"
