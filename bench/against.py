@@ -18,31 +18,31 @@ import subprocess
 import sys
 
 
-def arguments(test):
+def parse(test):
+    """(pp or tg, count, depth, options)"""
     name, *options = test.split(",")
-    options = dict(o.split("=") for o in options)
     shape = re.fullmatch(r"(pp|tg)(\d+)(?:@(\d+))?", name)
     if not shape:
         sys.exit(f"'{test}' is no test: pp512, tg64, tg32@4096")
-    kind, count, depth = shape[1], shape[2], shape[3] or "0"
-    kv = ["-ctk", options["kv"], "-ctv", options["kv"]] if "kv" in options else []
-    args = ["-p", count if kind == "pp" else "0", "-n", count if kind == "tg" else "0", "-d", depth, "-r", "1", "-o", "json", *kv]
-    return args, ["--pack", options["pack"]] if "pack" in options else []
+    return shape[1], shape[2], shape[3] or "0", dict(o.split("=") for o in options)
 
 
-def peer_arguments(command, args):
-    """Without -d where the peer has none: then a depth is -gp DEPTH,COUNT."""
-    if any(re.match(r"\s*-d\b", line) for line in help_of(command[0]).splitlines()):
-        return args
-    count, depth = args[args.index("-n") + 1], args[args.index("-d") + 1]
-    rest = args[args.index("-d") + 2:]
-    return args[:4] + rest if depth == "0" else ["-p", "0", "-n", "0", "-gp", f"{depth},{count}", *rest]
+def arguments(kind, count, depth, options, has_depth):
+    """For a llama-bench without -d a depth is -gp DEPTH,COUNT."""
+    args = ["-p", count if kind == "pp" else "0", "-n", count if kind == "tg" else "0", "-r", "1", "-o", "json"]
+    if has_depth:
+        args += ["-d", depth]
+    elif depth != "0":
+        args = ["-p", "0", "-n", "0", "-gp", f"{depth},{count}", "-r", "1", "-o", "json"]
+    if "kv" in options:
+        args += ["-ctk", options["kv"], "-ctv", options["kv"]]
+    return args
 
 
 @functools.cache
-def help_of(tool):
+def has_depth(tool):
     run = subprocess.run([tool, "-h"], capture_output=True, text=True)
-    return run.stdout + run.stderr
+    return re.search(r"^\s*-d\b", run.stdout + run.stderr, re.MULTILINE) is not None
 
 
 def measure(tool, model, args, threads):
@@ -66,15 +66,17 @@ def main():
     print("| --- | --- | ---: | --- | " + " | ".join("---:" for _ in peers) + " |", flush=True)
     for item in a.tests:
         model, test = item.rsplit(":", 1)
-        args, own = arguments(test)
+        test_parts = parse(test)
+        options = test_parts[3]
+        own = arguments(*test_parts, True) + (["--pack", options["pack"]] if "pack" in options else [])
         ours, ratios, dead = [], {p: [] for p in peers}, set()
         for _ in range(a.pairs):
-            mine = measure([a.tool], model, args + own, a.threads)
+            mine = measure([a.tool], model, own, a.threads)
             if mine is None:
                 sys.exit(f"{a.tool} fails on {item}")
             ours.append(mine)
             for name, tool in peers.items():
-                theirs = None if name in dead else measure(tool, model, peer_arguments(tool, args), a.threads)
+                theirs = None if name in dead else measure(tool, model, arguments(*test_parts, has_depth(tool[0])), a.threads)
                 if theirs is None:
                     dead.add(name)
                 else:

@@ -12,14 +12,6 @@ constexpr int kRowGroups = 16 / kLanes;  // vectors of rows in a panel
 template <int Top>
 constexpr int kTileTokens = kLanes == 16 ? 12 : kLanes == 8 ? (Top > 128 || Top <= 16 ? 6 : 4) : 2;
 
-template <int Top, int Begin, int End, class D>
-HZ_FN void dot_steps(D& dot, const uint8_t* codes, const int8_t* x) {
-  if constexpr (Begin < End) {
-    dot.template step<Begin>(load_codes(codes + Begin * 64), x + 4 * Begin);
-    dot_steps<Top, Begin + 1, End>(dot, codes, x);
-  }
-}
-
 // One step of all tokens: the code vector is loaded once.
 template <int Step, int End, int T, class D>
 HZ_FN void tile_steps(D* dot, const uint8_t* codes, const int8_t* const* x, int64_t at) {
