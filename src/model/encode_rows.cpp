@@ -32,10 +32,17 @@ RowError measure(WType type, std::span<const float> x, const std::byte* bytes, s
       quant::decode_block<W>(b, y.data() + i);
     }
   });
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const double v = double(x[i]), d = v - double(y[i]);
-    e.squares += d * d;
-    e.norm += v * v;
+  constexpr std::size_t kChains = 4;  // as one addition waits for the last
+  double squares[kChains] = {}, norm[kChains] = {};
+  for (std::size_t i = 0; i < x.size(); i += kChains)
+    for (std::size_t k = 0; k < std::min(kChains, x.size() - i); ++k) {
+      const double v = double(x[i + k]), d = v - double(y[i + k]);
+      squares[k] += d * d;
+      norm[k] += v * v;
+    }
+  for (std::size_t k = 0; k < kChains; ++k) {
+    e.squares += squares[k];
+    e.norm += norm[k];
   }
   return e;
 }

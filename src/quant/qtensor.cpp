@@ -10,6 +10,15 @@
 #include "hanzo/quant/visit.hpp"
 
 namespace hz {
+namespace {
+
+// A function for each format: in visit()'s own body, which holds all of them, the compiler inlines no more.
+template <class W>
+[[gnu::noinline]] void decode_blocks(const typename W::Block* b, std::int64_t n, float* out) {
+  for (std::int64_t k = 0; k < n; k += W::kElems) quant::decode_block<W>(*b++, out + k);
+}
+
+}  // namespace
 
 QTensor::QTensor(std::string name, const Shape& shape, WType type, std::shared_ptr<Storage> storage, std::size_t byte_offset)
     : body_(std::make_shared<Body>()) {
@@ -40,10 +49,7 @@ QTensor QTensor::expert(std::int64_t i) const {
 }
 
 void QTensor::decode_row(std::int64_t i, float* out) const {
-  quant::visit(wtype(), [&]<class W>(quant::tag<W>) {
-    const auto* b = reinterpret_cast<const typename W::Block*>(row(i));
-    for (std::int64_t k = 0; k < cols(); k += W::kElems) quant::decode_block<W>(*b++, out + k);
-  });
+  quant::visit(wtype(), [&]<class W>(quant::tag<W>) { decode_blocks<W>(reinterpret_cast<const typename W::Block*>(row(i)), cols(), out); });
 }
 
 Tensor QTensor::decode() const {

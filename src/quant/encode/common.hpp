@@ -29,18 +29,24 @@ void each_block(const float* x, std::int64_t n, std::byte* out, Encode encode) {
   }
 }
 
-inline bool all_finite(const float* x, int n) {
-  std::uint32_t top = 0;
-  for (int i = 0; i < n; ++i) top = std::max(top, std::bit_cast<std::uint32_t>(x[i]) & 0x7fffffffu);
-  return top < 0x7f800000u;
+// |x| as bits, which are ordered as the values are.
+inline std::int32_t magnitude_bits(float x) { return std::bit_cast<std::int32_t>(x) & 0x7fffffff; }
+
+inline std::int32_t top_magnitude_bits(const float* x, int n) {
+  std::int32_t top = 0;
+  for (int i = 0; i < n; ++i) top = std::max(top, magnitude_bits(x[i]));
+  return top;
 }
+
+inline bool all_finite(const float* x, int n) { return top_magnitude_bits(x, n) < 0x7f800000; }
 
 // The element of largest magnitude, the first of equals; 0 for a block of zeros. x finite.
 inline float extreme(const float* x, int n) {
-  float best = 0;
-  for (int i = 0; i < n; ++i)
-    if (std::fabs(x[i]) > std::fabs(best)) best = x[i];
-  return best;
+  const std::int32_t top = top_magnitude_bits(x, n);  // integers, as GCC vectorises no maximum of floats
+  if (top == 0) return 0;
+  int i = 0;
+  while (magnitude_bits(x[i]) != top) ++i;
+  return x[i];
 }
 
 // 1 / d, or 0 where that has no finite value: codes of a scale too small to invert are those of zeros.
@@ -49,13 +55,20 @@ inline float inverse(float d) {
   return std::isfinite(r) ? r : 0.0f;
 }
 
-// v cut towards zero into low..high; a NaN gives low.
-inline int truncate(float v, int low, int high) {
-  if (!(v > static_cast<float>(low))) return low;
-  return v >= static_cast<float>(high) ? high : static_cast<int>(v);
+// v within low..high; a NaN gives low.
+inline float clamped(float v, int low, int high) {
+  const float least = static_cast<float>(low), most = static_cast<float>(high), above = v > least ? v : least;
+  return above < most ? above : most;
 }
-// v rounded to the nearest integer, halves away from zero, into low..high.
-inline int round_away(float v, int low, int high) { return truncate(std::round(v), low, high); }
+// v cut towards zero into low..high; a NaN gives low.
+inline int truncate(float v, int low, int high) { return static_cast<int>(clamped(v, low, high)); }
+// v rounded to the nearest integer, halves away from zero, into low..high; a NaN gives low.
+inline int round_away(float v, int low, int high) {
+  const float c = clamped(v, low, high);
+  const int whole = static_cast<int>(c);
+  const float rest = c - static_cast<float>(whole);
+  return whole + (rest >= 0.5f) - (rest <= -0.5f);
+}
 // v rounded to the nearest integer, halves to even, into low..high.
 inline int round_even(float v, int low, int high) {
   if (!(v > static_cast<float>(low))) return low;

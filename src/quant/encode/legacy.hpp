@@ -11,12 +11,11 @@ namespace hz::quant {
 // Codes 0..2^bits - 1 of a block of 32 as nibbles in qs; the fifth bits, if any, come back as a mask.
 template <class Code>
 std::uint32_t pack_codes(std::uint8_t* qs, Code code) {
+  std::uint8_t codes[32];
+  for (int i = 0; i < 32; ++i) codes[i] = static_cast<std::uint8_t>(code(i));
+  for (int i = 0; i < 16; ++i) qs[i] = static_cast<std::uint8_t>((codes[i] & 15) | (codes[i + 16] & 15) << 4);
   std::uint32_t fifth = 0;
-  for (int i = 0; i < 16; ++i) {
-    const int a = code(i), c = code(i + 16);
-    qs[i] = static_cast<std::uint8_t>((a & 15) | (c & 15) << 4);
-    fifth |= static_cast<std::uint32_t>(a >> 4) << i | static_cast<std::uint32_t>(c >> 4) << (i + 16);
-  }
+  for (int i = 0; i < 32; ++i) fifth |= static_cast<std::uint32_t>(codes[i] >> 4) << i;
   return fifth;
 }
 

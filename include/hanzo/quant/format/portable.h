@@ -117,11 +117,11 @@ HZ_FN float half_value(uint16_t h) {
 #if defined(__F16C__) && !defined(__CUDA_ARCH__)
   return _cvtsh_ss(h);
 #else
-  const uint32_t sign = (uint32_t)(h & 0x8000u) << 16, man = h & 0x3ffu, exp = (h >> 10) & 31u;
-  if (exp == 31) return bits_to_float(sign | 0x7f800000u | (man << 13));
-  if (exp != 0) return bits_to_float(sign | ((exp + 112u) << 23) | (man << 13));
-  const float v = (float)man * bits_to_float(0x33800000u);  // man * 2^-24, exact
-  return sign ? -v : v;
+  const uint32_t exp = h & 0x7c00u, bits = (uint32_t)(h & 0x7fffu) << 13;  // no branches, so that loops become vectors
+  const uint32_t bias = exp == 0x7c00u ? 0x70000000u : exp != 0 ? 0x38000000u : 0x38800000u;
+  const float excess = bits_to_float(exp == 0 ? 0x38800000u : 0u);  // a subnormal half has no leading one: exact
+  const float magnitude = bits_to_float(bits + bias) - excess;
+  return __builtin_copysignf(magnitude, bits_to_float((uint32_t)h << 16));
 #endif
 }
 // One row's block as the argument of scales_of.
