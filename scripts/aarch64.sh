@@ -58,8 +58,9 @@ done
 unset QEMU_CPU
 
 ninja -C "$folder/build" tests/hanzo-core-tests tools/hz-run || exit 1
-# qemu-user itself aborts where the fork of a process with threads starts threads of its own: that one case is left out.
-emulate "$folder/build/tests/hanzo-core-tests" "~a forked child has a pool of its own" || exit 1
+alone="a forked child has a pool of its own"
+echo "skipped: $alone: qemu-user itself aborts where the fork of a process with threads starts threads"
+emulate "$folder/build/tests/hanzo-core-tests" "~$alone" || exit 1
 
 for model in tests/data/arch/*/model.gguf; do
   ask=(-m "$model" --logits-hash --ids "$(seq -s, 1 95)" -q)

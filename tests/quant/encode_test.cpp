@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The encoders that are built, each by the same rules: error bounds, zeros, extremes, poison, rows of many blocks.
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "hanzo/quant/format/decode.h"
 #include "hanzo/quant/qtensor.hpp"
+#include "src/quant/encode/common.hpp"
 #include "tests/catch.hpp"
 #include "tests/quant/random_blocks.hpp"
 
@@ -55,6 +58,42 @@ double error_bound() {
 }
 
 }  // namespace
+
+TEST_CASE("codes are cut and rounded into their range as the definitions say") {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
+  int wrong = 0;
+  const auto check = [&](float v, int low, int high) {
+    const double kept = std::isnan(v) ? low : std::clamp(double(v), double(low), double(high));
+    wrong += truncate(v, low, high) != static_cast<int>(kept);
+    wrong += round_away(v, low, high) != static_cast<int>(std::round(kept));
+  };
+  for (const auto& [low, high] : {std::pair{-127, 127}, {0, 15}, {0, 31}, {-1, 2}}) {
+    for (int half = -300; half <= 300; ++half) {  // each half, and its neighbours
+      const float v = static_cast<float>(half) / 2;
+      for (float near : {v, std::nextafter(v, -inf), std::nextafter(v, inf)}) check(near, low, high);
+    }
+    for (float v : {nan, -nan, inf, -inf, 1e30f, -1e30f, -0.0f}) check(v, low, high);
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("the extreme of a block is the first of the largest magnitude") {
+  std::vector<float> x(32, 0.0f);
+  x[3] = -0.0f;
+  CHECK(extreme(x.data(), 32) == 0);
+  CHECK(!std::signbit(extreme(x.data(), 32)));
+  x[31] = 0x1p-149f;
+  CHECK(extreme(x.data(), 32) == 0x1p-149f);
+  x[5] = -2.0f;
+  x[9] = 2.0f;
+  CHECK(extreme(x.data(), 32) == -2.0f);
+  CHECK(top_magnitude(x.data(), 32) == 2.0f);
+  CHECK(all_finite(x.data(), 32));
+  for (float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::quiet_NaN()}) {
+    x[17] = bad;
+    CHECK(!all_finite(x.data(), 32));
+  }
+}
 
 TEST_CASE("what an encoder writes decodes to nearly what it read", "[slow]") {
   for_each_encoder([]<class W>(tag<W>, const FormatInfo& format) {

@@ -32,17 +32,18 @@ void each_block(const float* x, std::int64_t n, std::byte* out, Encode encode) {
 // |x| as bits, which are ordered as the values are.
 inline std::int32_t magnitude_bits(float x) { return std::bit_cast<std::int32_t>(x) & 0x7fffffff; }
 
-inline std::int32_t top_magnitude_bits(const float* x, int n) {
+// The largest magnitude; not finite where one is not. Compared as integers, as GCC vectorises no maximum of floats.
+inline float top_magnitude(const float* x, int n) {
   std::int32_t top = 0;
   for (int i = 0; i < n; ++i) top = std::max(top, magnitude_bits(x[i]));
-  return top;
+  return std::bit_cast<float>(top);
 }
 
-inline bool all_finite(const float* x, int n) { return top_magnitude_bits(x, n) < 0x7f800000; }
+inline bool all_finite(const float* x, int n) { return std::isfinite(top_magnitude(x, n)); }
 
-// The element of largest magnitude, the first of equals; 0 for a block of zeros. x finite.
+// The element of largest magnitude, the first of equals; 0 for a block of zeros.
 inline float extreme(const float* x, int n) {
-  const std::int32_t top = top_magnitude_bits(x, n);  // integers, as GCC vectorises no maximum of floats
+  const std::int32_t top = magnitude_bits(top_magnitude(x, n));
   if (top == 0) return 0;
   int i = 0;
   while (magnitude_bits(x[i]) != top) ++i;

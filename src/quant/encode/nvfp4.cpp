@@ -26,7 +26,7 @@ void encode_nvfp4(const float* x, std::int64_t n, const EncodeOptions&, std::byt
         b.d[s] = 0x7f;
         continue;
       }
-      b.d[s] = ue4m3(std::fabs(extreme(v, 16)) / 6.0f);
+      b.d[s] = ue4m3(top_magnitude(v, 16) / 6.0f);
       const float d = nvfp4::scales(b, s).dw;
       for (int i = 0; i < 8; ++i)
         b.qs[8 * s + i] = static_cast<std::uint8_t>(nearest_e2m1(v[i], d) | nearest_e2m1(v[i + 8], d) << 4);

@@ -11,7 +11,7 @@ void encode_q8_0(const float* x, std::int64_t n, const EncodeOptions&, std::byte
       b.d = kPoisonHalf;
       return;
     }
-    const float d = std::fabs(extreme(v, 32)) / 127.0f, inv = inverse(d);
+    const float d = top_magnitude(v, 32) / 127.0f, inv = inverse(d);
     b.d = half_bits(d);
     for (int i = 0; i < 32; ++i) b.qs[i] = static_cast<std::int8_t>(round_away(v[i] * inv, -127, 127));
   });

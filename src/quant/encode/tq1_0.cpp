@@ -21,7 +21,7 @@ void encode_tq1_0(const float* x, std::int64_t n, const EncodeOptions&, std::byt
       b.d = kPoisonHalf;
       return;
     }
-    const float d = std::fabs(extreme(v, 256)), inv = inverse(d);
+    const float d = top_magnitude(v, 256), inv = inverse(d);
     b.d = half_bits(d);
     for (int i = 0; i < 32; ++i) b.qs[i] = pack_digits(v + i, 5, 32, inv);
     for (int i = 0; i < 16; ++i) b.qs[32 + i] = pack_digits(v + 160 + i, 5, 16, inv);

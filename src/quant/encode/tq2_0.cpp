@@ -11,7 +11,7 @@ void encode_tq2_0(const float* x, std::int64_t n, const EncodeOptions&, std::byt
       b.d = kPoisonHalf;
       return;
     }
-    const float d = std::fabs(extreme(v, 256)), inv = inverse(d);
+    const float d = top_magnitude(v, 256), inv = inverse(d);
     b.d = half_bits(d);
     for (int i = 0; i < 256; ++i) {
       const int q = round_away(v[i] * inv, -1, 1) + 1, group = i / 32;
