@@ -58,9 +58,14 @@ done
 unset QEMU_CPU
 
 ninja -C "$folder/build" tests/hanzo-core-tests tools/hz-run || exit 1
-alone="a forked child has a pool of its own"
-echo "skipped: $alone: qemu-user itself aborts where the fork of a process with threads starts threads"
-emulate "$folder/build/tests/hanzo-core-tests" "~$alone" || exit 1
+# Two cases ask for what qemu-user has not: it aborts where the fork of a process with threads starts threads, and takes no
+# limit of the address space.
+left_out=()
+for name in "a forked child has a pool of its own" "the sandbox measures and limits memory"; do
+  echo "skipped: $name: not under qemu-user"
+  left_out+=("~$name")
+done
+emulate "$folder/build/tests/hanzo-core-tests" "${left_out[@]}" || exit 1
 
 for model in tests/data/arch/*/model.gguf; do
   ask=(-m "$model" --logits-hash --ids "$(seq -s, 1 95)" -q)

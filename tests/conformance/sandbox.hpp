@@ -19,7 +19,7 @@ struct Outcome {
   std::string text() const;      // "ok", "error: WHAT (WHERE)", "killed by signal 11"
 };
 
-// True when built with the address sanitizer: memory figures mean nothing then.
+// False when built with the address sanitizer: memory figures mean nothing then.
 bool memory_limits_apply();
 // `check` returns for accepted input and throws hz::Error for refused input; anything else is a death.
 Outcome run_limited(const std::function<void()>& check, const Limits& limits = {});
