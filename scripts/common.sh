@@ -4,7 +4,7 @@
 
 build_packages="g++ meson ninja-build pkg-config git ccache python3 python3-pip ca-certificates
   libfmt-dev libcli11-dev nlohmann-json3-dev libpcre2-dev libutf8proc-dev libssl-dev libedit-dev liblzma-dev libtomlplusplus-dev"
-test_packages="catch2 cmake make binutils libvalijson-dev"
+test_packages="catch2 cmake make binutils libvalijson-dev libopenmpi-dev openmpi-bin"
 sanitizer_packages="clang llvm"  # and clang's runtime, where it is a package of its own: libclang-rt-dev
 full_packages="clang-tidy clang-tools util-linux"
 model_cache=${XDG_CACHE_HOME:-$HOME/.cache}/hanzo
