@@ -55,15 +55,16 @@ step_hashes() {
   done
 }
 
-# Every set and all tests, by GCC; what scripts/test.sh sanitizes is Clang's, without AVX-512 and the slow ones.
+# Every set and all tests, by GCC; what scripts/test.sh sanitizes is Clang's, without AVX-512 and the slow ones. Lines are
+# enough to name a place (-g1): tracking the variables of a kernel takes minutes.
 step_asan() {
-  build asan "${HANZO_SAN_CXX:-g++}" -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false -Dtests=enabled &&
-    ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 run_tests asan unit conformance
+  targets="tests/hanzo-tests tests/conformance/hz-conformance" build asan "${HANZO_SAN_CXX:-g++}" -Dbuildtype=debugoptimized -Dcpp_args=-g1 -Db_sanitize=address,undefined -Db_lundef=false -Dtests=enabled &&
+    ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 run_tests asan unit conformance
 }
 
 # The address layout of some kernels stops TSan unless randomisation is off; where that is refused it says so.
 step_tsan() {
-  targets="tests/hanzo-tests tools/hz-run" build tsan "${HANZO_SAN_CXX:-g++}" -Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false -Dtests=enabled || return 1
+  targets="tests/hanzo-tests tools/hz-run" build tsan "${HANZO_SAN_CXX:-g++}" -Dbuildtype=debugoptimized -Dcpp_args=-g1 -Db_sanitize=thread -Db_lundef=false -Dtests=enabled || return 1
   local fixed=()
   if ! "$logs/tsan/tests/hanzo-tests" "a default progress*" >/dev/null 2>&1; then
     setarch -R true 2>/dev/null || { echo "TSan cannot run here, and setarch -R is refused"; return 77; }
