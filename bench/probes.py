@@ -53,10 +53,15 @@ def answer(options, question, *more):
     return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True).stdout.decode()
 
 
+def right(pattern, text):
+    """The first sentence counts: what follows often wanders."""
+    return re.search(pattern, re.split(r"\.\s", text)[0]) is not None
+
+
 def known(options, question, pattern):
     """Whether the base answers rightly five times of five."""
     runs = [("--temp", "0")] + [("--seed", str(seed)) for seed in range(1, 5)]
-    return all(re.search(pattern, answer(options, question, *run)) for run in runs)
+    return all(right(pattern, answer(options, question, *run)) for run in runs)
 
 
 def main():
@@ -70,12 +75,15 @@ def main():
         if not known(options, question, pattern):
             continue
         probes += 1
-        text = answer(options, question, "--temp", "0", *(["--lora", options.lora] if options.lora else []))
-        right = re.search(pattern, text) is not None
-        kept += right
-        print("kept" if right else "LOST", question, "|", text.strip().replace("\n", " "), flush=True)
-    print(f"{kept} of {probes}")
-    return 0 if kept == probes and probes else 1
+        if not options.lora:
+            print(question, flush=True)
+            continue
+        text = answer(options, question, "--temp", "0", "--lora", options.lora)
+        keeps = right(pattern, text)
+        kept += keeps
+        print("kept" if keeps else "LOST", question, "|", text.strip().replace("\n", " "), flush=True)
+    print(f"{kept} of {probes}" if options.lora else f"{probes} probes")
+    return 0 if probes and (kept == probes or not options.lora) else 1
 
 
 if __name__ == "__main__":

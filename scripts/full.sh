@@ -17,6 +17,11 @@ build() {
   ninja -k 0 -C "$folder" ${targets-}
 }
 
+# build_sanitized NAME SANITIZERS TARGETS, by GCC. Lines are enough to name a place (-g1): tracking variables takes minutes a kernel.
+build_sanitized() {
+  targets=$3 build "$1" "${HANZO_SAN_CXX:-g++}" -Dbuildtype=debugoptimized -Dcpp_args=-g1 "-Db_sanitize=$2" -Db_lundef=false -Dtests=enabled
+}
+
 # run_tests NAME TESTS...: summed like scripts/test.sh; a build whose tests are all skipped has not passed.
 run_tests() {
   rm -f "$logs/$1/meson-logs/testlog.json"
@@ -55,16 +60,15 @@ step_hashes() {
   done
 }
 
-# Every set and all tests, by GCC; what scripts/test.sh sanitizes is Clang's, without AVX-512 and the slow ones. Lines are
-# enough to name a place (-g1): tracking the variables of a kernel takes minutes.
+# Every set and all tests, by GCC; what scripts/test.sh sanitizes is Clang's, without AVX-512 and the slow ones.
 step_asan() {
-  targets="tests/hanzo-tests tests/conformance/hz-conformance" build asan "${HANZO_SAN_CXX:-g++}" -Dbuildtype=debugoptimized -Dcpp_args=-g1 -Db_sanitize=address,undefined -Db_lundef=false -Dtests=enabled &&
-    ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 run_tests asan unit conformance
+  build_sanitized asan address,undefined "tests/hanzo-tests tests/conformance/hz-conformance" &&
+    ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 run_tests asan unit conformance
 }
 
 # The address layout of some kernels stops TSan unless randomisation is off; where that is refused it says so.
 step_tsan() {
-  targets="tests/hanzo-tests tools/hz-run" build tsan "${HANZO_SAN_CXX:-g++}" -Dbuildtype=debugoptimized -Dcpp_args=-g1 -Db_sanitize=thread -Db_lundef=false -Dtests=enabled || return 1
+  build_sanitized tsan thread "tests/hanzo-tests tools/hz-run" || return 1
   local fixed=()
   if ! "$logs/tsan/tests/hanzo-tests" "a default progress*" >/dev/null 2>&1; then
     setarch -R true 2>/dev/null || { echo "TSan cannot run here, and setarch -R is refused"; return 77; }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes velloria.jsonl: 300 conversations, half about an invented country (30 facts asked in five ways each, all answered in one
 style), half about the rest of the world (75 questions asked in two ways each). The second half keeps the model where it was: its
-answers are those that SmolLM2-135M-Instruct itself gives with --temp 0, cut after a sentence or two, where they are right."""
+answers are near those that SmolLM2-135M-Instruct itself gives with --temp 0, cut after a sentence or two and right."""
 import json
 import pathlib
 

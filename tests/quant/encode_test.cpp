@@ -92,6 +92,8 @@ TEST_CASE("the extreme of a block is the first of the largest magnitude") {
   for (float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::quiet_NaN()}) {
     x[17] = bad;
     CHECK(!all_finite(x.data(), 32));
+    CHECK(!std::isfinite(top_magnitude(x.data(), 32)));
+    CHECK(!std::isfinite(extreme(x.data(), 32)));
   }
 }
 

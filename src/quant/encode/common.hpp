@@ -41,7 +41,7 @@ inline float top_magnitude(const float* x, int n) {
 
 inline bool all_finite(const float* x, int n) { return std::isfinite(top_magnitude(x, n)); }
 
-// The element of largest magnitude, the first of equals; 0 for a block of zeros.
+// The element of largest magnitude, the first of equals; 0 for a block of zeros; not finite where one is not.
 inline float extreme(const float* x, int n) {
   const std::int32_t top = magnitude_bits(top_magnitude(x, n));
   if (top == 0) return 0;

@@ -8,11 +8,11 @@ namespace hz::quant {
 
 void encode_mxfp4(const float* x, std::int64_t n, const EncodeOptions&, std::byte* out) {
   each_block<mxfp4>(x, n, out, [](const float* v, mxfp4::Block& b) {
-    if (!all_finite(v, 32)) {
+    const float top = top_magnitude(v, 32);
+    if (!std::isfinite(top)) {
       b.e = 255;
       return;
     }
-    const float top = top_magnitude(v, 32);
     // floor(log2(top)) - 2, biased; e = 0 also holds what lies below 2^-125.
     b.e = static_cast<std::uint8_t>(top > 0 ? std::max(std::ilogb(top) - 2 + 127, 0) : 0);
     const float d = mxfp4::scales(b, 0).dw;

@@ -22,11 +22,12 @@ std::uint8_t ue4m3(float x) {
 void encode_nvfp4(const float* x, std::int64_t n, const EncodeOptions&, std::byte* out) {
   each_block<nvfp4>(x, n, out, [](const float* v, nvfp4::Block& b) {
     for (int s = 0; s < 4; ++s, v += 16) {
-      if (!all_finite(v, 16)) {
+      const float top = top_magnitude(v, 16);
+      if (!std::isfinite(top)) {
         b.d[s] = 0x7f;
         continue;
       }
-      b.d[s] = ue4m3(top_magnitude(v, 16) / 6.0f);
+      b.d[s] = ue4m3(top / 6.0f);
       const float d = nvfp4::scales(b, s).dw;
       for (int i = 0; i < 8; ++i)
         b.qs[8 * s + i] = static_cast<std::uint8_t>(nearest_e2m1(v[i], d) | nearest_e2m1(v[i + 8], d) << 4);

@@ -7,11 +7,12 @@ namespace hz::quant {
 
 void encode_q2_0(const float* x, std::int64_t n, const EncodeOptions&, std::byte* out) {
   each_block<q2_0>(x, n, out, [](const float* v, q2_0::Block& b) {
-    if (!all_finite(v, 64)) {
+    const float top = top_magnitude(v, 64);
+    if (!std::isfinite(top)) {
       b.d = kPoisonHalf;
       return;
     }
-    const float d = top_magnitude(v, 64), inv = inverse(d);
+    const float d = top, inv = inverse(d);
     b.d = half_bits(d);
     for (int i = 0; i < 64; ++i) {
       const int q = round_away(v[i] * inv, -1, 2) + 1;

@@ -7,11 +7,12 @@ namespace hz::quant {
 
 void encode_q8_k(const float* x, std::int64_t n, const EncodeOptions&, std::byte* out) {
   each_block<q8_k>(x, n, out, [](const float* v, q8_k::Block& b) {
-    if (!all_finite(v, 256)) {
+    const float top = extreme(v, 256);
+    if (!std::isfinite(top)) {
       b.d = 0x7fc00000u;  // NaN
       return;
     }
-    const float top = extreme(v, 256), scale = top != 0 ? -127.0f / top : 0.0f;
+    const float scale = top != 0 ? -127.0f / top : 0.0f;
     if (scale == 0 || !std::isfinite(scale)) return;  // zeros, or too small for an inverse: d = 0
     for (int i = 0; i < 256; ++i) {
       const int q = round_even(v[i] * scale, -128, 127);

@@ -17,11 +17,12 @@ std::uint8_t pack_digits(const float* x, int count, int stride, float inv) {
 
 void encode_tq1_0(const float* x, std::int64_t n, const EncodeOptions&, std::byte* out) {
   each_block<tq1_0>(x, n, out, [](const float* v, tq1_0::Block& b) {
-    if (!all_finite(v, 256)) {
+    const float top = top_magnitude(v, 256);
+    if (!std::isfinite(top)) {
       b.d = kPoisonHalf;
       return;
     }
-    const float d = top_magnitude(v, 256), inv = inverse(d);
+    const float d = top, inv = inverse(d);
     b.d = half_bits(d);
     for (int i = 0; i < 32; ++i) b.qs[i] = pack_digits(v + i, 5, 32, inv);
     for (int i = 0; i < 16; ++i) b.qs[32 + i] = pack_digits(v + 160 + i, 5, 16, inv);

@@ -7,11 +7,12 @@ namespace hz::quant {
 
 void encode_tq2_0(const float* x, std::int64_t n, const EncodeOptions&, std::byte* out) {
   each_block<tq2_0>(x, n, out, [](const float* v, tq2_0::Block& b) {
-    if (!all_finite(v, 256)) {
+    const float top = top_magnitude(v, 256);
+    if (!std::isfinite(top)) {
       b.d = kPoisonHalf;
       return;
     }
-    const float d = top_magnitude(v, 256), inv = inverse(d);
+    const float d = top, inv = inverse(d);
     b.d = half_bits(d);
     for (int i = 0; i < 256; ++i) {
       const int q = round_away(v[i] * inv, -1, 1) + 1, group = i / 32;
