@@ -22,8 +22,9 @@ std::string times(const std::string& text, int n) {
   return r;
 }
 
-// A failing template costs less than 0.1 s of processor time on a current machine; sanitizers are slower.
-constexpr double kMaxSeconds = hz::test::kSanitized ? 4 : 0.4;
+// A failing template costs less than 0.1 s of processor time on a current machine. Sanitizers slow some steps 40
+// times and others 5 times: their builds check that the steps end it, not how long each takes.
+constexpr double kMaxSeconds = 0.4;
 
 double processor_seconds() {
   std::timespec t{};
@@ -43,7 +44,7 @@ std::string failure(const std::string& source, ErrorKind kind = ErrorKind::faile
     CHECK(e.where().rfind("hostile, line ", 0) == 0);
     what = e.what();
   }
-  CHECK(processor_seconds() - start < kMaxSeconds);
+  if (!hz::test::kSanitized) CHECK(processor_seconds() - start < kMaxSeconds);
   return what;
 }
 
