@@ -65,7 +65,7 @@ struct Visible {
 // R queries and one page; each(r, m, l, o) takes the result of query r, where it sees any of the page.
 template <class Cache, int R, class F>
 HZ_FN void attend_page(const AttendArgs& a, int64_t page, const AttendQuery* q, const typename Cache::Query* query,
-                       const typename Cache::Page& view, F&& each) {
+                       const typename Cache::Page& view, const std::byte* next, F&& each) {
   const int64_t base = page * kPage;
   Visible sees[R];
   int most = 0, common_begin = 0, common_end = kPage;
@@ -81,18 +81,18 @@ HZ_FN void attend_page(const AttendArgs& a, int64_t page, const AttendQuery* q, 
   float* oc[R];
   float m[R], l[R];
   const std::byte* v = a.pages[page] + a.v_offset;
-  Cache::template scores<R>(a, a.pages[page] + a.k_offset, query, s);
+  Cache::template scores<R>(a, a.pages[page] + a.k_offset, query, s, v);
   bool shared = R > 1 && common_begin < common_end;
   for (int r = 0; r < R; ++r) {
     oc[r] = page_out[r];
     shared = shared && sees[r].begin == common_begin;
     if (sees[r].begin < sees[r].end) soften(a, q[r], base, sees[r].begin, sees[r].end, s[r], &m[r], &l[r]);
   }
-  if (shared) Cache::template values<R>(a, view, v, s, common_begin, common_end, oc, false);
+  if (shared) Cache::template values<R>(a, view, v, s, common_begin, common_end, oc, false, next);
   for (int r = 0; r < R; ++r) {
     if (sees[r].begin >= sees[r].end) continue;
-    if (!shared) Cache::template values<1>(a, view, v, s + r, sees[r].begin, sees[r].end, oc + r, false);
-    else if (sees[r].end > common_end) Cache::template values<1>(a, view, v, s + r, common_end, sees[r].end, oc + r, true);
+    if (!shared) Cache::template values<1>(a, view, v, s + r, sees[r].begin, sees[r].end, oc + r, false, next);
+    else if (sees[r].end > common_end) Cache::template values<1>(a, view, v, s + r, common_end, sees[r].end, oc + r, true, next);
     each(r, m[r], l[r], oc[r]);
   }
 }
@@ -119,9 +119,10 @@ HZ_FN void attend_range(const AttendArgs& a, const AttendQuery* q, int count, in
   for (int64_t page = first; page < last; ++page) {
     Cache::Page::read(a, a.pages[page] + a.v_offset, view);
     int i = 0;
+    const std::byte* next = a.pages[page + 1 < last ? page + 1 : page] + a.k_offset;
     const auto group = [&]<int R>() {
       for (; i + R <= count; i += R)
-        attend_page<Cache, R>(a, page, q + i, query + i, view,
+        attend_page<Cache, R>(a, page, q + i, query + i, view, next,
                               [&](int r, float m, float l, const float* o) { each(page, i + r, m, l, o); });
     };
     group.template operator()<kGroup>();

@@ -14,6 +14,10 @@ constexpr int kMaxDim = 1024;  // largest head or value dimension
 constexpr int kKeyVecs = kPage / kLanes;
 constexpr int kSumVecs = 4;    // vectors of sums a query has in registers at a time
 
+HZ_FN void prefetch_bytes(const std::byte* p, size_t n) {
+  for (size_t i = 0; i < n; i += 64) prefetch(p + i);
+}
+
 HZ_FN int64_t stride16(int64_t n) { return (n + 15) / 16 * 16; }
 
 // The query as int8 groups of 32, made once per query.
@@ -26,6 +30,7 @@ struct QuantizedQuery {
 // Cache kinds: Query is what scores() reads of a query; Page what values() reads beside the bytes, made once a page.
 // scores: raw dots of R queries with the 64 keys of a page, one chain a key, dimensions ascending.
 // values: V rows [begin, end) weighted by p, positions ascending; added to what o holds where `carry`.
+// `ahead`: what is read next, V after K and the next page's K after V; as much of it is asked for as is read meanwhile.
 // A vector of the page serves all R queries before the next one is loaded: R broadcasts and one vector beside the sums.
 template <class Element>
 struct FloatCache {
@@ -38,7 +43,7 @@ struct FloatCache {
   };
 
   template <int R>
-  HZ_FN void scores(const AttendArgs& a, const std::byte* page_k, const Query* q, float (*s)[kPage]) {
+  HZ_FN void scores(const AttendArgs& a, const std::byte* page_k, const Query* q, float (*s)[kPage], const std::byte* ahead) {
     const auto* k = (const typename Element::T*)page_k;
     constexpr int B = kKeyVecs < kSumVecs ? kKeyVecs : kSumVecs;
     for (int v0 = 0; v0 < kKeyVecs; v0 += B) {
@@ -47,6 +52,7 @@ struct FloatCache {
         for (int j = 0; j < B; ++j) acc[r][j] = set1(0.0f);
       for (int d = 0; d < a.head_dim; ++d) {
         V x[R];
+        prefetch_bytes(ahead + (size_t)(kPage * d + v0 * kLanes) * sizeof(*k), B * kLanes * sizeof(*k));
         for (int r = 0; r < R; ++r) x[r] = set1(q[r].q[d]);
         for (int j = 0; j < B; ++j) {
           const V key = Element::get(k + kPage * d + (v0 + j) * kLanes);
@@ -60,12 +66,13 @@ struct FloatCache {
 
   template <int R, int B>
   HZ_FN void value_block(const typename Element::T* v, int64_t stride, const float (*p)[kPage], int begin, int end, float* const* o,
-                         bool carry) {
+                         bool carry, const std::byte* ahead) {
     V acc[R][B];
     for (int r = 0; r < R; ++r)
       for (int j = 0; j < B; ++j) acc[r][j] = carry ? load(o[r] + j * kLanes) : set1(0.0f);
     for (int i = begin; i < end; ++i) {
       V w[R];
+      prefetch_bytes(ahead + stride * i * (int64_t)sizeof(*v), B * kLanes * sizeof(*v));
       for (int r = 0; r < R; ++r) w[r] = set1(p[r][i]);
       for (int j = 0; j < B; ++j) {
         const V value = Element::get(v + stride * i + j * kLanes);
@@ -78,17 +85,17 @@ struct FloatCache {
 
   template <int R>
   HZ_FN void values(const AttendArgs& a, const Page&, const std::byte* page_v, const float (*p)[kPage], int begin, int end, float* const* o,
-                    bool carry) {
+                    bool carry, const std::byte* ahead) {
     const int64_t stride = stride16(a.value_dim);
     const auto* v = (const typename Element::T*)page_v;
     float* out[R];
     for (int64_t d = 0; d < stride;) {
       for (int r = 0; r < R; ++r) out[r] = o[r] + d;
       if (d + kSumVecs * kLanes <= stride) {
-        value_block<R, kSumVecs>(v + d, stride, p, begin, end, out, carry);
+        value_block<R, kSumVecs>(v + d, stride, p, begin, end, out, carry, ahead + d * (int64_t)sizeof(*v));
         d += kSumVecs * kLanes;
       } else {
-        value_block<R, 1>(v + d, stride, p, begin, end, out, carry);
+        value_block<R, 1>(v + d, stride, p, begin, end, out, carry, ahead + d * (int64_t)sizeof(*v));
         d += kLanes;
       }
     }
@@ -137,15 +144,17 @@ struct Q8Cache {
   }
 
   template <int R>
-  HZ_FN void scores(const AttendArgs& a, const std::byte* page_k, const Query* q, float (*s)[kPage]) {
+  HZ_FN void scores(const AttendArgs& a, const std::byte* page_k, const Query* q, float (*s)[kPage], const std::byte* ahead) {
     const auto* codes = (const uint8_t*)page_k;
     const auto* scales = (const uint16_t*)(codes + (size_t)a.head_dim * kPage);
+    prefetch_bytes(ahead + (size_t)a.head_dim * kPage, (size_t)a.head_dim * kPage / 16);  // the scales behind codes of the same size
     for (int v = 0; v < kKeyVecs; ++v) {
       V acc[R];
       for (int r = 0; r < R; ++r) acc[r] = set1(0.0f);
       for (int b = 0; b < a.head_dim / 32; ++b) {
         Dot<255> dot[R];
         int32_t start[R];
+        prefetch_bytes(ahead + (size_t)(v * a.head_dim + 32 * b) * kLanes, 32 * kLanes);
         for (int r = 0; r < R; ++r) dot[r] = Dot<255>::start(start[r] = -128 * (q[r].q.sums[2 * b] + q[r].q.sums[2 * b + 1]));
         steps<R, 0>(dot, codes + (size_t)b * 32 * kPage + v * kLanes * 4, q, 32 * b);
         const V dk = load_half(scales + b * kPage + v * kLanes);
@@ -157,10 +166,11 @@ struct Q8Cache {
 
   template <int R>
   HZ_FN void values(const AttendArgs& a, const Page& page, const std::byte* page_v, const float (*p)[kPage], int begin, int end,
-                    float* const* o, bool carry) {
+                    float* const* o, bool carry, const std::byte* ahead) {
     const int64_t stride = stride16(a.value_dim);
     const auto* codes = (const int8_t*)page_v;
     constexpr int B = 32 / kLanes < kSumVecs ? 32 / kLanes : kSumVecs;  // divides a block of 32
+    prefetch_bytes(ahead + stride * kPage, (size_t)stride * kPage / 16);
     for (int b = 0; b < a.value_dim / 32; ++b) {
       alignas(64) float w[R][kPage];
       for (int r = 0; r < R; ++r)
@@ -171,6 +181,7 @@ struct Q8Cache {
           for (int j = 0; j < B; ++j) acc[r][j] = carry ? load(o[r] + d + j * kLanes) : set1(0.0f);
         for (int i = begin; i < end; ++i) {
           V x[R];
+          prefetch(ahead + stride * i + d);
           for (int r = 0; r < R; ++r) x[r] = set1(w[r][i]);
           for (int j = 0; j < B; ++j) {
             const V code = to_float(load_i8(codes + stride * i + d + j * kLanes));

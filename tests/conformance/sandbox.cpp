@@ -36,7 +36,7 @@ void put(int fd, std::string s) {
   }
 }
 
-// In the child: never returns. The parts of the answer are each ended by a NUL: what, where, grown memory.
+// In the child: never returns. The parts of the answer are each ended by a NUL: memory at the start, what, where, at the end.
 [[noreturn]] void child(const std::function<void()>& check, const Limits& limits, int fd) {
   if (memory_limits_apply()) {
     const rlimit space{limits.address_space, limits.address_space};
@@ -45,12 +45,12 @@ void put(int fd, std::string s) {
   for (const int s : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV}) ::signal(s, SIG_DFL);  // the parent's handlers are not for us
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
-  const std::uint64_t before = peak_rss();
+  put(fd, std::to_string(peak_rss()));
   const auto finish = [&](int code, const std::string& what, const std::string& where) {
-    const std::uint64_t grown = peak_rss() - before;
+    const std::uint64_t peak = peak_rss();
     put(fd, what);
     put(fd, where);
-    put(fd, std::to_string(grown));
+    put(fd, std::to_string(peak));
     ::_exit(code);
   };
   try {
@@ -89,6 +89,10 @@ std::string take_part(std::string& answer) {
   answer.erase(0, end == std::string::npos ? end : end + 1);
   return part;
 }
+std::uint64_t take_bytes(std::string& answer) {
+  const std::string part = take_part(answer);
+  return part.empty() ? 0 : std::stoull(part);
+}
 
 }  // namespace
 
@@ -122,18 +126,19 @@ Outcome run_limited(const std::function<void()>& check, const Limits& limits) {
   int status = 0;
   rusage usage{};
   while (::wait4(pid, &status, 0, &usage) < 0 && errno == EINTR) continue;
+  const std::uint64_t started = take_bytes(answer);
   outcome.what = take_part(answer);
   outcome.where = take_part(answer);
-  const std::string grown = take_part(answer);
+  const std::uint64_t ended = take_bytes(answer);
+  // A sanitizer's own limit does not reach a forked child, which also starts with the memory of all tests before it.
+  const std::uint64_t grown = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024 - started;
   if (!in_time) outcome.what = "still running after " + std::to_string(limits.seconds) + " s";
-  else if (!memory_limits_apply() && static_cast<std::uint64_t>(usage.ru_maxrss) > limits.address_space / 1024)
-    outcome.what =
-        "took " + std::to_string(usage.ru_maxrss / 1024) + " MiB of memory";  // a sanitizer's own limit does not reach a forked child
+  else if (!memory_limits_apply() && grown > limits.address_space) outcome.what = "took " + std::to_string(grown >> 20) + " MiB of memory";
   else if (WIFSIGNALED(status)) outcome.what = "killed by signal " + std::to_string(WTERMSIG(status));
   else if (WEXITSTATUS(status) == kOk) outcome.kind = Outcome::Kind::ok;
   else if (WEXITSTATUS(status) == kRefused) outcome.kind = Outcome::Kind::refused;
   else if (outcome.what.empty()) outcome.what = "exit code " + std::to_string(WEXITSTATUS(status));
-  if (outcome.kind != Outcome::Kind::died && !grown.empty()) outcome.grown_rss = std::stoull(grown);
+  if (outcome.kind != Outcome::Kind::died) outcome.grown_rss = ended - started;
   return outcome;
 }
 

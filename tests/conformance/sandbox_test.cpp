@@ -46,3 +46,12 @@ TEST_CASE("the sandbox measures and limits memory") {
   });
   CHECK(beyond.text() == "an exception other than hz::Error: std::bad_alloc");  // of memory, not of time
 }
+
+TEST_CASE("under a sanitizer a child is limited in what it takes, not in what was there before") {
+  if (memory_limits_apply()) HZ_SKIP("a limit of the address space is of all of it");
+  const Limits little{.address_space = std::uint64_t{100} << 20};
+  const std::vector<char> before(std::size_t{200} << 20, 1);
+  CHECK(run_limited([] {}, little).kind == Kind::ok);
+  const Outcome beyond = run_limited([] { const std::vector<char> v(std::size_t{150} << 20, 1); }, little);
+  CHECK(beyond.text().find("MiB of memory") != std::string::npos);
+}

@@ -4,6 +4,7 @@
 #include <fmt/chrono.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <ctime>
@@ -70,6 +71,20 @@ std::uint64_t token_bytes(const Model& model) {
   double bytes = 0;
   each_weight(model, [&](const io::GgufTensor& t, double share) { bytes += share * static_cast<double>(t.nbytes); });
   return static_cast<std::uint64_t>(bytes);
+}
+
+double cache_bytes(const Model& model, double position) {
+  const model::KvSequence sequence = model.new_sequence();
+  const model::PageLayout& page = sequence.layout();
+  const model::HParams& h = model.hparams();
+  double bytes = 0;
+  for (std::size_t i = 0; i < page.layers.size(); ++i) {
+    const std::size_t end = i + 1 < page.offsets.size() ? page.offsets[i + 1] : page.bytes;
+    const bool slides = h.window > 0 && i < h.sliding.size() && h.sliding[i];
+    const double seen = slides ? std::min(position + 1, static_cast<double>(h.window)) : position + 1;
+    bytes += seen * static_cast<double>(end - page.offsets[i]) / kKvPage;
+  }
+  return bytes;
 }
 
 double token_macs(const Model& model) {

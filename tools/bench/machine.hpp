@@ -14,6 +14,8 @@ std::uint64_t peak_memory();     // of this process, bytes
 double read_bandwidth(int threads);
 // Weight bytes that one decoded token reads: all tensors but rows that are only looked up and experts not chosen.
 std::uint64_t token_bytes(const Model& model);
+// Keys and values that the token at `position` reads: of sliding layers no more than their window.
+double cache_bytes(const Model& model, double position);
 // Multiply-adds with weights per token of a prompt.
 double token_macs(const Model& model);
 

@@ -93,6 +93,8 @@ nlohmann::json record(const Cell& cell, const Model& model, const SpeedArgs& arg
                    {"load_seconds", load_seconds},
                    {"peak_memory", peak_memory()},
                    {"bytes_per_token", token_bytes(model)},
+                   {"cache_bytes_per_token", cache_bytes(model, static_cast<double>(cell.depth + cell.test.prompt) +
+                                                                    0.5 * static_cast<double>(cell.test.generate))},
                    {"macs_per_token", token_macs(model)}};
   if (!tokens.empty()) {
     r["token_ms_p50"] = quantile(tokens, 0.5);
@@ -118,7 +120,8 @@ void add_limits(nlohmann::json& records, const SpeedArgs& args) {
       r["int8_peak"] = core.int8_dot;
     }
     const double ts = r["avg_ts"].get<double>();
-    if (r["n_prompt"] == 0) r["bandwidth_share"] = r["bytes_per_token"].get<double>() * ts / known->second;
+    if (r["n_prompt"] == 0)
+      r["bandwidth_share"] = (r["bytes_per_token"].get<double>() + r["cache_bytes_per_token"].get<double>()) * ts / known->second;
     if (r["n_gen"] == 0 && core.int8_dot > 0) r["int8_peak_share"] = r["macs_per_token"].get<double>() * ts / (core.int8_dot * threads);
   }
 }

@@ -113,7 +113,8 @@ class AttentionWork {
   struct Split {
     std::vector<AttendQuery> queries;
     std::int64_t first, pages, width;
-    std::vector<float> rows;
+    std::shared_ptr<Storage> memory;  // of the arena, which keeps it for the next layer: malloc would give it back
+    float* rows() const { return reinterpret_cast<float*>(memory->data); }
     std::atomic<std::int64_t> left{0};
   };
   // Pages that any of the queries sees: the first, and how many.
@@ -144,7 +145,7 @@ void AttentionWork::run_parts(int threads, FunctionRef<void(std::int64_t)> done)
     s.queries = queries(items_[n]);
     std::tie(s.first, s.pages) = range(s.queries);
     s.width = kPartHead + static_cast<std::int64_t>(stride16(args_.kv.layout.value_dim));
-    s.rows.resize(static_cast<std::size_t>(s.pages * s.width) * s.queries.size());
+    s.memory = allocate_host(static_cast<std::size_t>(s.pages * s.width) * s.queries.size() * sizeof(float));
     for (std::int64_t p = 0; p < s.pages; p += kPartPages) parts.emplace_back(n, p);
     s.left = (s.pages + kPartPages - 1) / kPartPages;
   }
@@ -155,9 +156,9 @@ void AttentionWork::run_parts(int threads, FunctionRef<void(std::int64_t)> done)
       const AttendArgs a = pages_of(args_, *items_[n].seg, items_[n].kv_head);
       const auto count = static_cast<int>(s.queries.size());
       kernels_.attend_pages(a, s.queries.data(), count, s.first + p, s.first + std::min(s.pages, p + kPartPages),
-                            s.rows.data() + p * count * s.width);
+                            s.rows() + p * count * s.width);
       if (s.left.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
-      kernels_.attend_merge(a, s.queries.data(), count, s.pages, s.rows.data());
+      kernels_.attend_merge(a, s.queries.data(), count, s.pages, s.rows());
       done(static_cast<std::int64_t>(n));
     }
   });
