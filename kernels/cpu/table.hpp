@@ -19,6 +19,8 @@ struct ActRow {
   const std::int32_t* sums;   // [cols / 16]
 };
 
+constexpr int kSlab = 1024;  // columns of an IntPanel at most: 16 KiB of codes and their scales
+
 // Sixteen rows of weights, `blocks` groups of 32 (step16: 16) columns, in the one form the tile kernels read.
 struct IntPanel {
   std::uint8_t* codes;   // [blocks][8][16 rows][4]: weight - low

@@ -34,8 +34,28 @@ HZ_FN void tile_half(D* dot, const uint8_t* codes, const int8_t* const* x, int64
   }
 }
 
+// What a tile needs of each token and block, the same for all rows: where the integer sum begins, and what multiplies the minimum.
+template <int T>
+struct TileSums {
+  int32_t start[T][kSlab / 16];
+  float least[T][kSlab / 32];
+};
+template <int T, int Kind>
+HZ_FN void tile_sums(const IntPanel& p, const ActRow* x, int64_t first_block, TileSums<T>& out) {
+  const int wide = Kind == kStep16 ? 1 : 2;  // sums of sixteen columns in a block
+  for (int t = 0; t < T; ++t) {
+    const int32_t* sums = x[t].sums + first_block * wide;
+    for (int64_t b = 0; b < p.blocks; ++b) out.start[t][b] = p.low * (wide == 1 ? sums[b] : sums[2 * b] + sums[2 * b + 1]);
+    if constexpr (Kind == kMinGroup) {
+      const float* scales = x[t].scales + first_block;
+      for (int64_t b = 0; b < p.blocks; ++b) out.least[t][b] = (float)(sums[2 * b] + sums[2 * b + 1]) * scales[b];
+    }
+  }
+}
+
 template <int Top, int T, int Kind>
-HZ_FN void int_tile_group(const IntPanel& p, int group, const ActRow* x, int64_t first_block, float* const* y, bool carry) {
+HZ_FN void int_tile_group(const IntPanel& p, int group, const ActRow* x, int64_t first_block, const TileSums<T>& sums, float* const* y,
+                          bool carry) {
   constexpr bool kSub = Kind == kSubScaled || Kind == kSubMin;
   constexpr int kSteps = Kind == kStep16 ? 4 : 8;  // code vectors per dot
   const int row = group * kLanes;
@@ -64,14 +84,10 @@ HZ_FN void int_tile_group(const IntPanel& p, int group, const ActRow* x, int64_t
       tile_half<0, T>(dot, w + 256, codes, k + 16, s.second);
       for (int t = 0; t < T; ++t) whole[t] = dot[t].whole;
     } else {
-      int32_t first[T];
       Dot<Top> dot[T];
-      for (int t = 0; t < T; ++t) {
-        const int32_t s = Kind == kStep16 ? x[t].sums[k / 16] : x[t].sums[2 * act] + x[t].sums[2 * act + 1];
-        dot[t] = Dot<Top>::start(first[t] = p.low * s);
-      }
+      for (int t = 0; t < T; ++t) dot[t] = Dot<Top>::start(sums.start[t][b]);
       tile_steps<0, kSteps, T>(dot, w, codes, k);
-      for (int t = 0; t < T; ++t) whole[t] = dot[t].finish(first[t]);
+      for (int t = 0; t < T; ++t) whole[t] = dot[t].finish(sums.start[t][b]);
     }
     for (int t = 0; t < T; ++t) {
       const V dx = set1(x[t].scales[act]);
@@ -79,10 +95,7 @@ HZ_FN void int_tile_group(const IntPanel& p, int group, const ActRow* x, int64_t
     }
     if constexpr (Kind == kMinGroup) {
       const V mw = load(p.mw + b * 16 + row);
-      for (int t = 0; t < T; ++t) {
-        const float s = (float)(x[t].sums[2 * act] + x[t].sums[2 * act + 1]) * x[t].scales[act];
-        sum[t] = fma(mw, set1(s), sum[t]);
-      }
+      for (int t = 0; t < T; ++t) sum[t] = fma(mw, set1(sums.least[t][b]), sum[t]);
     }
     if constexpr (Kind == kSubMin) {
       const ScalePair m = scale_pair(load_i(p.sub + b * 64 + 32 + row), load_i(p.sub + b * 64 + 48 + row));
@@ -99,7 +112,9 @@ template <int Top, int Kind>
 HZ_FN void int_tile_kind(const IntPanel& p, const ActRow* x, int64_t first_block, int tokens, float* const* y, bool carry) {
   int t = 0;
   auto run = [&]<int T>() {
-    for (int g = 0; g < kRowGroups; ++g) int_tile_group<Top, T, Kind>(p, g, x + t, first_block, y + t, carry);
+    TileSums<T> sums;
+    if constexpr (Kind != kSubScaled && Kind != kSubMin) tile_sums<T, Kind>(p, x + t, first_block, sums);
+    for (int g = 0; g < kRowGroups; ++g) int_tile_group<Top, T, Kind>(p, g, x + t, first_block, sums, y + t, carry);
     t += T;
   };
   while (t + kTileTokens<Top> <= tokens) run.template operator()<kTileTokens<Top>>();

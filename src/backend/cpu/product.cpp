@@ -10,7 +10,6 @@
 namespace hz::cpu {
 namespace {
 
-constexpr std::int64_t kSlab = 1024;  // columns expanded at a time: an integer panel of 16 KiB and its scales
 constexpr int kFewTokens = 3;         // up to here straight from the weights
 
 // Per-thread working memory of the products; grows to the largest panel seen.
@@ -22,7 +21,7 @@ struct Scratch {
   std::vector<const float*> x;
 
   IntPanel panel() {
-    constexpr auto slab = static_cast<std::size_t>(kSlab);  // 16-wide steps: slab / 16 blocks of 16 rows
+    constexpr std::size_t slab = kSlab;  // 16-wide steps: slab / 16 blocks of 16 rows
     codes.resize(slab * 16);
     scales.resize(slab);
     mins.resize(slab);
