@@ -119,7 +119,7 @@ HZ_FN void attend_range(const AttendArgs& a, const AttendQuery* q, int count, in
   for (int64_t page = first; page < last; ++page) {
     Cache::Page::read(a, a.pages[page] + a.v_offset, view);
     int i = 0;
-    const std::byte* next = a.pages[page + 1 < last ? page + 1 : page] + a.k_offset;
+    const std::byte* next = a.pages[page + 1 < last ? page + 1 : page] + a.k_offset;  // of the last page itself, which is there
     const auto group = [&]<int R>() {
       for (; i + R <= count; i += R)
         attend_page<Cache, R>(a, page, q + i, query + i, view, next,

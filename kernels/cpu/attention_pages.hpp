@@ -14,10 +14,6 @@ constexpr int kMaxDim = 1024;  // largest head or value dimension
 constexpr int kKeyVecs = kPage / kLanes;
 constexpr int kSumVecs = 4;    // vectors of sums a query has in registers at a time
 
-HZ_FN void prefetch_bytes(const std::byte* p, size_t n) {
-  for (size_t i = 0; i < n; i += 64) prefetch(p + i);
-}
-
 HZ_FN int64_t stride16(int64_t n) { return (n + 15) / 16 * 16; }
 
 // The query as int8 groups of 32, made once per query.
@@ -30,7 +26,7 @@ struct QuantizedQuery {
 // Cache kinds: Query is what scores() reads of a query; Page what values() reads beside the bytes, made once a page.
 // scores: raw dots of R queries with the 64 keys of a page, one chain a key, dimensions ascending.
 // values: V rows [begin, end) weighted by p, positions ascending; added to what o holds where `carry`.
-// `ahead`: what is read next, V after K and the next page's K after V; as much of it is asked for as is read meanwhile.
+// `ahead`: what is read next, this page's V after its K and the next page's K after V; as much of it is asked for as is read meanwhile.
 // A vector of the page serves all R queries before the next one is loaded: R broadcasts and one vector beside the sums.
 template <class Element>
 struct FloatCache {
@@ -147,7 +143,6 @@ struct Q8Cache {
   HZ_FN void scores(const AttendArgs& a, const std::byte* page_k, const Query* q, float (*s)[kPage], const std::byte* ahead) {
     const auto* codes = (const uint8_t*)page_k;
     const auto* scales = (const uint16_t*)(codes + (size_t)a.head_dim * kPage);
-    prefetch_bytes(ahead + (size_t)a.head_dim * kPage, (size_t)a.head_dim * kPage / 16);  // the scales behind codes of the same size
     for (int v = 0; v < kKeyVecs; ++v) {
       V acc[R];
       for (int r = 0; r < R; ++r) acc[r] = set1(0.0f);
@@ -170,7 +165,8 @@ struct Q8Cache {
     const int64_t stride = stride16(a.value_dim);
     const auto* codes = (const int8_t*)page_v;
     constexpr int B = 32 / kLanes < kSumVecs ? 32 / kLanes : kSumVecs;  // divides a block of 32
-    prefetch_bytes(ahead + stride * kPage, (size_t)stride * kPage / 16);
+    prefetch_bytes(ahead + (size_t)a.head_dim * kPage, (size_t)a.head_dim * 4);  // the next page's scales, behind its codes
+    prefetch_bytes(ahead + (a.v_offset - a.k_offset) + stride * kPage, (size_t)a.value_dim * 4);
     for (int b = 0; b < a.value_dim / 32; ++b) {
       alignas(64) float w[R][kPage];
       for (int r = 0; r < R; ++r)
@@ -181,7 +177,7 @@ struct Q8Cache {
           for (int j = 0; j < B; ++j) acc[r][j] = carry ? load(o[r] + d + j * kLanes) : set1(0.0f);
         for (int i = begin; i < end; ++i) {
           V x[R];
-          prefetch(ahead + stride * i + d);
+          if (d % 64 == 0) prefetch(ahead + stride * i + d);
           for (int r = 0; r < R; ++r) x[r] = set1(w[r][i]);
           for (int j = 0; j < B; ++j) {
             const V code = to_float(load_i8(codes + stride * i + d + j * kLanes));

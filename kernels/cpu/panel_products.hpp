@@ -47,7 +47,7 @@ HZ_FN void matvec_packed_tokens(const std::byte* panel, int64_t k, const ActRow*
     for (int t = 0; t < T; ++t) sum[h][t] = set1(0.0f);
   const auto* at = (const uint8_t*)panel;
   for (int64_t b = 0; b < k; b += W::kElems, at += L::kBytes) {
-    for (int64_t i = 0; i < L::kBytes; i += 64) prefetch(at + kAhead + i);
+    prefetch_bytes(at + kAhead, L::kBytes);
 #pragma GCC unroll 2
     for (int h = 0; h < kHalves; ++h) {
       const LaneBytes<W> head{at, h * kLanes};

@@ -95,7 +95,7 @@ HZ_FN void matvec_row_tile(RowTile<W>& tile, const std::byte* rows, size_t strid
   for (int64_t at = 0; at < k; at += RowTile<W>::kWeights) {
     const int weights = (int)(k - at < RowTile<W>::kWeights ? k - at : RowTile<W>::kWeights);
     const auto* next = (const char*)block_at<W>(rows, stride, r + kLanes, 0) + at / RowTile<W>::kWeights * RowTile<W>::kBytes;
-    for (int b = 0; b < RowTile<W>::kBytes; b += 64) prefetch(next + b);  // a share of the next tile
+    prefetch_bytes(next, RowTile<W>::kBytes);  // a share of the next tile
     for (int i = 0; i < kLanes; ++i) tile.read(i, block_at<W>(rows, stride, r + (i < count ? i : count - 1), at), weights);
     for (int g = 0; g < weights / 32; ++g) tile.template product<kTokens>(g, x, tokens, at + 32 * g, sum);
   }

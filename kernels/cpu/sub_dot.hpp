@@ -21,9 +21,9 @@ struct SubDot {
   VI whole;
 
   HZ_FN SubDot start(VI whole) { return {Dot<Top>::start(0), whole}; }
-  template <int Step> void step(Codes w, const int8_t* x, VI) { dot.template step<Step>(w, x); }
-  void end(VI scale) {
-    whole = add_i(whole, mul_i(dot.finish(0), scale));
+  template <int Step, int> void step(Codes w, const int8_t* x, const ScalePair&) { dot.template step<Step>(w, x); }
+  template <int Half> void end(const ScalePair& s) {
+    whole = add_i(whole, mul_i(dot.finish(0), Half == 0 ? s.first : s.second));
     dot = Dot<Top>::start(0);
   }
 };

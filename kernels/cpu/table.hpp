@@ -19,7 +19,7 @@ struct ActRow {
   const std::int32_t* sums;   // [cols / 16]
 };
 
-constexpr int kSlab = 1024;  // columns of an IntPanel at most: 16 KiB of codes and their scales
+constexpr int kSlab = 1024;  // columns expanded at a time, those of an IntPanel at most: 16 KiB of codes and their scales
 
 // Sixteen rows of weights, `blocks` groups of 32 (step16: 16) columns, in the one form the tile kernels read.
 struct IntPanel {

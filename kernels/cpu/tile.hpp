@@ -8,9 +8,11 @@ inline namespace HZ_UNIT {
 
 constexpr int kRowGroups = 16 / kLanes;  // vectors of rows in a panel
 
-// Tokens that fit the registers beside their float sums.
-template <int Top>
-constexpr int kTileTokens = kLanes == 16 ? 12 : kLanes == 8 ? (Top > 128 || Top <= 16 ? 6 : 4) : 2;
+constexpr bool is_sub(int kind) { return kind == kSubScaled || kind == kSubMin; }
+
+// Tokens that fit the registers beside their float sums; sub-scaled formats have two integer sums a token.
+template <int Top, int Kind>
+constexpr int kTileTokens = kLanes == 16 ? (is_sub(Kind) ? 8 : 12) : kLanes == 8 ? (Top > 128 || Top <= 16 ? 6 : 4) : 2;
 
 // One step of all tokens: the code vector is loaded once.
 template <int Step, int End, int T, class D>
@@ -23,40 +25,41 @@ HZ_FN void tile_steps(D* dot, const uint8_t* codes, const int8_t* const* x, int6
 }
 
 // Sixteen columns of a sub-scaled format.
-template <int Step, int T, class D>
-HZ_FN void tile_half(D* dot, const uint8_t* codes, const int8_t* const* x, int64_t at, VI scale) {
+template <int Step, int Half, int T, class D>
+HZ_FN void tile_half(D* dot, const uint8_t* codes, const int8_t* const* x, int64_t at, const ScalePair& scales) {
   if constexpr (Step < 4) {
-    const Codes w = load_codes(codes + Step * 64);
-    for (int t = 0; t < T; ++t) dot[t].template step<Step>(w, x[t] + at + 4 * Step, scale);
-    tile_half<Step + 1, T>(dot, codes, x, at, scale);
+    const Codes w = load_codes(codes + 256 * Half + Step * 64);
+    for (int t = 0; t < T; ++t) dot[t].template step<Step, Half>(w, x[t] + at + 16 * Half + 4 * Step, scales);
+    tile_half<Step + 1, Half, T>(dot, codes, x, at, scales);
   } else {
-    for (int t = 0; t < T; ++t) dot[t].end(scale);
+    for (int t = 0; t < T; ++t) dot[t].template end<Half>(scales);
   }
 }
 
-// What a tile needs of each token and block, the same for all rows: where the integer sum begins, and what multiplies the minimum.
+// What a tile needs of each token and block of the panel (at most kSlab columns), the same for all rows: with S, the sum of the
+// block's activations, low * S, where the integer sum begins, and S times the activation's scale, which the minimum is multiplied by.
 template <int T>
-struct TileSums {
+struct TileStarts {
   int32_t start[T][kSlab / 16];
-  float least[T][kSlab / 32];
+  float min_factor[T][kSlab / 32];
 };
 template <int T, int Kind>
-HZ_FN void tile_sums(const IntPanel& p, const ActRow* x, int64_t first_block, TileSums<T>& out) {
+HZ_FN void tile_starts(const IntPanel& p, const ActRow* x, int64_t first_block, TileStarts<T>& out) {
   const int wide = Kind == kStep16 ? 1 : 2;  // sums of sixteen columns in a block
   for (int t = 0; t < T; ++t) {
     const int32_t* sums = x[t].sums + first_block * wide;
     for (int64_t b = 0; b < p.blocks; ++b) out.start[t][b] = p.low * (wide == 1 ? sums[b] : sums[2 * b] + sums[2 * b + 1]);
     if constexpr (Kind == kMinGroup) {
       const float* scales = x[t].scales + first_block;
-      for (int64_t b = 0; b < p.blocks; ++b) out.least[t][b] = (float)(sums[2 * b] + sums[2 * b + 1]) * scales[b];
+      for (int64_t b = 0; b < p.blocks; ++b) out.min_factor[t][b] = (float)(sums[2 * b] + sums[2 * b + 1]) * scales[b];
     }
   }
 }
 
 template <int Top, int T, int Kind>
-HZ_FN void int_tile_group(const IntPanel& p, int group, const ActRow* x, int64_t first_block, const TileSums<T>& sums, float* const* y,
+HZ_FN void int_tile_group(const IntPanel& p, int group, const ActRow* x, int64_t first_block, const TileStarts<T>& starts, float* const* y,
                           bool carry) {
-  constexpr bool kSub = Kind == kSubScaled || Kind == kSubMin;
+  constexpr bool kSub = is_sub(Kind);
   constexpr int kSteps = Kind == kStep16 ? 4 : 8;  // code vectors per dot
   const int row = group * kLanes;
   const int8_t* codes[T];
@@ -80,14 +83,14 @@ HZ_FN void int_tile_group(const IntPanel& p, int group, const ActRow* x, int64_t
         const ScalePair offset = scale_pair(mul_i(s0, set1_i(p.low)), mul_i(s1, set1_i(p.low)));
         for (int t = 0; t < T; ++t) dot[t] = SubDot<Top>::start(pair_products(offset, x[t].sums + 2 * act));
       }
-      tile_half<0, T>(dot, w, codes, k, s.first);
-      tile_half<0, T>(dot, w + 256, codes, k + 16, s.second);
+      tile_half<0, 0, T>(dot, w, codes, k, s);
+      tile_half<0, 1, T>(dot, w, codes, k, s);
       for (int t = 0; t < T; ++t) whole[t] = dot[t].whole;
     } else {
       Dot<Top> dot[T];
-      for (int t = 0; t < T; ++t) dot[t] = Dot<Top>::start(sums.start[t][b]);
+      for (int t = 0; t < T; ++t) dot[t] = Dot<Top>::start(starts.start[t][b]);
       tile_steps<0, kSteps, T>(dot, w, codes, k);
-      for (int t = 0; t < T; ++t) whole[t] = dot[t].finish(sums.start[t][b]);
+      for (int t = 0; t < T; ++t) whole[t] = dot[t].finish(starts.start[t][b]);
     }
     for (int t = 0; t < T; ++t) {
       const V dx = set1(x[t].scales[act]);
@@ -95,7 +98,7 @@ HZ_FN void int_tile_group(const IntPanel& p, int group, const ActRow* x, int64_t
     }
     if constexpr (Kind == kMinGroup) {
       const V mw = load(p.mw + b * 16 + row);
-      for (int t = 0; t < T; ++t) sum[t] = fma(mw, set1(sums.least[t][b]), sum[t]);
+      for (int t = 0; t < T; ++t) sum[t] = fma(mw, set1(starts.min_factor[t][b]), sum[t]);
     }
     if constexpr (Kind == kSubMin) {
       const ScalePair m = scale_pair(load_i(p.sub + b * 64 + 32 + row), load_i(p.sub + b * 64 + 48 + row));
@@ -112,13 +115,13 @@ template <int Top, int Kind>
 HZ_FN void int_tile_kind(const IntPanel& p, const ActRow* x, int64_t first_block, int tokens, float* const* y, bool carry) {
   int t = 0;
   auto run = [&]<int T>() {
-    TileSums<T> sums;
-    if constexpr (Kind != kSubScaled && Kind != kSubMin) tile_sums<T, Kind>(p, x + t, first_block, sums);
-    for (int g = 0; g < kRowGroups; ++g) int_tile_group<Top, T, Kind>(p, g, x + t, first_block, sums, y + t, carry);
+    TileStarts<T> starts;
+    if constexpr (!is_sub(Kind)) tile_starts<T, Kind>(p, x + t, first_block, starts);
+    for (int g = 0; g < kRowGroups; ++g) int_tile_group<Top, T, Kind>(p, g, x + t, first_block, starts, y + t, carry);
     t += T;
   };
-  while (t + kTileTokens<Top> <= tokens) run.template operator()<kTileTokens<Top>>();
-  if constexpr (kTileTokens<Top> > 4)
+  while (t + kTileTokens<Top, Kind> <= tokens) run.template operator()<kTileTokens<Top, Kind>>();
+  if constexpr (kTileTokens<Top, Kind> > 4)
     while (t + 4 <= tokens) run.template operator()<4>();
   while (t < tokens) run.template operator()<1>();
 }

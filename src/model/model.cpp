@@ -122,11 +122,12 @@ Model Model::load(const std::filesystem::path& path, LoadOptions options) {
   const int threads = options.threads > 0 ? options.threads : default_threads();
   auto body = std::make_shared<Body>();
   body->file = io::Gguf::open(path, options.read_mode, options.progress);
-  const std::uint64_t expand = expansion_of(body->file, options).limit;
   body->backend = options.backend;
-  if (!body->backend)
+  if (!body->backend) {
+    const std::uint64_t expand = expansion_of(body->file, options).limit;
     body->backend =
         make_backend(options.device, {.threads = options.threads, .isa = options.isa, .pack = options.pack, .expand_bytes = expand});
+  }
   const Capabilities can = body->backend->capabilities();
   body->can_train = can.gradients;
   model::Decoder& d = body->decoder;

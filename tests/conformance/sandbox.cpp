@@ -89,6 +89,7 @@ std::string take_part(std::string& answer) {
   answer.erase(0, end == std::string::npos ? end : end + 1);
   return part;
 }
+std::uint64_t beyond(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; }
 std::uint64_t take_bytes(std::string& answer) {
   const std::string part = take_part(answer);
   return part.empty() ? 0 : std::stoull(part);
@@ -131,14 +132,14 @@ Outcome run_limited(const std::function<void()>& check, const Limits& limits) {
   outcome.where = take_part(answer);
   const std::uint64_t ended = take_bytes(answer);
   // A sanitizer's own limit does not reach a forked child, which also starts with the memory of all tests before it.
-  const std::uint64_t grown = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024 - started;
+  const std::uint64_t grown = beyond(static_cast<std::uint64_t>(usage.ru_maxrss) * 1024, started);
   if (!in_time) outcome.what = "still running after " + std::to_string(limits.seconds) + " s";
   else if (!memory_limits_apply() && grown > limits.address_space) outcome.what = "took " + std::to_string(grown >> 20) + " MiB of memory";
   else if (WIFSIGNALED(status)) outcome.what = "killed by signal " + std::to_string(WTERMSIG(status));
   else if (WEXITSTATUS(status) == kOk) outcome.kind = Outcome::Kind::ok;
   else if (WEXITSTATUS(status) == kRefused) outcome.kind = Outcome::Kind::refused;
   else if (outcome.what.empty()) outcome.what = "exit code " + std::to_string(WEXITSTATUS(status));
-  if (outcome.kind != Outcome::Kind::died) outcome.grown_rss = ended - started;
+  if (outcome.kind != Outcome::Kind::died) outcome.grown_rss = beyond(ended, started);
   return outcome;
 }
 

@@ -9,7 +9,7 @@ namespace hz::conformance {
 
 struct Limits {
   int seconds = 5;
-  std::uint64_t address_space = std::uint64_t{1} << 30;  // bytes; of resident memory under sanitizers, which map terabytes
+  std::uint64_t address_space = std::uint64_t{1} << 30;  // bytes; under sanitizers, of resident memory beyond the start
 };
 
 struct Outcome {
@@ -19,7 +19,7 @@ struct Outcome {
   std::string text() const;      // "ok", "error: WHAT (WHERE)", "killed by signal 11"
 };
 
-// False when built with the address sanitizer: memory figures mean nothing then.
+// False when built with a sanitizer: memory figures mean nothing then.
 bool memory_limits_apply();
 // `check` returns for accepted input and throws hz::Error for refused input; anything else is a death.
 Outcome run_limited(const std::function<void()>& check, const Limits& limits = {});

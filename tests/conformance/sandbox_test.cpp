@@ -52,6 +52,13 @@ TEST_CASE("under a sanitizer a child is limited in what it takes, not in what wa
   const Limits little{.address_space = std::uint64_t{100} << 20};
   const std::vector<char> before(std::size_t{200} << 20, 1);
   CHECK(run_limited([] {}, little).kind == Kind::ok);
-  const Outcome beyond = run_limited([] { const std::vector<char> v(std::size_t{150} << 20, 1); }, little);
+  CHECK(before.back() == 1);
+  const Outcome beyond = run_limited([] {
+    std::vector<char> v(std::size_t{150} << 20, 1);
+    throw hz::Error(hz::ErrorKind::bad_file, std::string(1, v.back()));
+  }, little);
   CHECK(beyond.text().find("MiB of memory") != std::string::npos);
+  const Outcome left = run_limited([] { std::_Exit(0); });
+  CHECK(left.kind == Kind::ok);
+  CHECK(left.grown_rss == 0);
 }

@@ -73,7 +73,7 @@ std::uint64_t token_bytes(const Model& model) {
   return static_cast<std::uint64_t>(bytes);
 }
 
-double cache_bytes(const Model& model, double position) {
+double cache_bytes(const Model& model, std::int64_t first, std::int64_t count) {
   const model::KvSequence sequence = model.new_sequence();
   const model::PageLayout& page = sequence.layout();
   const model::HParams& h = model.hparams();
@@ -81,10 +81,11 @@ double cache_bytes(const Model& model, double position) {
   for (std::size_t i = 0; i < page.layers.size(); ++i) {
     const std::size_t end = i + 1 < page.offsets.size() ? page.offsets[i + 1] : page.bytes;
     const bool slides = h.window > 0 && i < h.sliding.size() && h.sliding[i];
-    const double seen = slides ? std::min(position + 1, static_cast<double>(h.window)) : position + 1;
-    bytes += seen * static_cast<double>(end - page.offsets[i]) / kKvPage;
+    std::int64_t seen = 0;
+    for (std::int64_t p = first; p < first + count; ++p) seen += slides ? std::min(p + 1, h.window) : p + 1;
+    bytes += static_cast<double>(seen) * static_cast<double>(end - page.offsets[i]) / kKvPage;
   }
-  return bytes;
+  return count > 0 ? bytes / static_cast<double>(count) : 0;
 }
 
 double token_macs(const Model& model) {

@@ -14,8 +14,9 @@ std::uint64_t peak_memory();     // of this process, bytes
 double read_bandwidth(int threads);
 // Weight bytes that one decoded token reads: all tensors but rows that are only looked up and experts not chosen.
 std::uint64_t token_bytes(const Model& model);
-// Keys and values that the token at `position` reads: of sliding layers no more than their window.
-double cache_bytes(const Model& model, double position);
+// Bytes of keys and values that a token at one of the positions [first, first + count) reads, their mean; sliding layers read no more
+// than their window. 0 for no positions.
+double cache_bytes(const Model& model, std::int64_t first, std::int64_t count);
 // Multiply-adds with weights per token of a prompt.
 double token_macs(const Model& model);
 

@@ -93,8 +93,7 @@ nlohmann::json record(const Cell& cell, const Model& model, const SpeedArgs& arg
                    {"load_seconds", load_seconds},
                    {"peak_memory", peak_memory()},
                    {"bytes_per_token", token_bytes(model)},
-                   {"cache_bytes_per_token", cache_bytes(model, static_cast<double>(cell.depth + cell.test.prompt) +
-                                                                    0.5 * static_cast<double>(cell.test.generate))},
+                   {"cache_bytes_per_token", cache_bytes(model, cell.depth + cell.test.prompt, cell.test.generate)},
                    {"macs_per_token", token_macs(model)}};
   if (!tokens.empty()) {
     r["token_ms_p50"] = quantile(tokens, 0.5);

@@ -195,17 +195,17 @@ struct SubDot {
   __m256i low, whole;
 
   HZ_FN SubDot start(VI whole) { return {_mm256_setzero_si256(), whole}; }
-  template <int Step> void step(Codes w, const int8_t* x, __m256i scale) {
+  template <int Step, int Half> void step(Codes w, const int8_t* x, const ScalePair& s) {
     const __m256i p = _mm256_maddubs_epi16(w, four_codes(x));
     low = Step % kPairs == 0 ? p : _mm256_add_epi16(low, p);
     if constexpr (Step % kPairs == kPairs - 1 || Step == 3) {
-      whole = add_pairs(whole, low, scale);
+      whole = add_pairs(whole, low, Half == 0 ? s.first : s.second);
       asm("" : "+x"(whole));
     } else {
       asm("" : "+x"(low));
     }
   }
-  void end(__m256i) {}
+  template <int> void end(const ScalePair&) {}
 };
 
 }  // namespace HZ_UNIT

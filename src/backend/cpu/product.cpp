@@ -10,7 +10,7 @@
 namespace hz::cpu {
 namespace {
 
-constexpr int kFewTokens = 3;         // up to here straight from the weights
+constexpr int kFewTokens = 3;  // up to here straight from the weights
 
 // Per-thread working memory of the products; grows to the largest panel seen.
 struct Scratch {
