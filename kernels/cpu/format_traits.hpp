@@ -16,6 +16,7 @@ struct Traits {
   static constexpr int kLow = W::kHigh - W::kLow > 128 ? -128 : W::kLow;
   static constexpr int kTop = W::kHigh - kLow;  // largest panel code
   static_assert(kTop <= 255);
+  static_assert(!W::kSub || (kLow >= -64 && W::kHigh <= 64));  // AVX-512's SubDot: times a scale of a byte exact as a float
   static constexpr int kGroups = W::kElems / W::kStep;
 };
 

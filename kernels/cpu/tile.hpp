@@ -26,18 +26,20 @@ HZ_FN void tile_steps(D* dot, const uint8_t* codes, const int8_t* const* x, int6
 
 // Sixteen columns of a sub-scaled format.
 template <int Step, int Half, int T, class D>
-HZ_FN void tile_half(D* dot, const uint8_t* codes, const int8_t* const* x, int64_t at, const ScalePair& scales) {
+HZ_FN void tile_half(D* dot, const uint8_t* codes, const int8_t* const* x, int64_t at, const SubScales& scales,
+                     const int32_t* const* start) {
   if constexpr (Step < 4) {
     const Codes w = load_codes(codes + 256 * Half + Step * 64);
     for (int t = 0; t < T; ++t) dot[t].template step<Step, Half>(w, x[t] + at + 16 * Half + 4 * Step, scales);
-    tile_half<Step + 1, Half, T>(dot, codes, x, at, scales);
+    tile_half<Step + 1, Half, T>(dot, codes, x, at, scales, start);
   } else {
-    for (int t = 0; t < T; ++t) dot[t].template end<Half>(scales);
+    for (int t = 0; t < T; ++t) dot[t].template end<Half>(scales, start[t]);
   }
 }
 
 // What a tile needs of each token and block of the panel (at most kSlab columns), the same for all rows: with S, the sum of the
 // block's activations, low * S, where the integer sum begins, and S times the activation's scale, which the minimum is multiplied by.
+// Sub-scaled formats: a start for each sixteen columns.
 template <int T>
 struct TileStarts {
   int32_t start[T][kSlab / 16];
@@ -48,7 +50,10 @@ HZ_FN void tile_starts(const IntPanel& p, const ActRow* x, int64_t first_block, 
   const int wide = Kind == kStep16 ? 1 : 2;  // sums of sixteen columns in a block
   for (int t = 0; t < T; ++t) {
     const int32_t* sums = x[t].sums + first_block * wide;
-    for (int64_t b = 0; b < p.blocks; ++b) out.start[t][b] = p.low * (wide == 1 ? sums[b] : sums[2 * b] + sums[2 * b + 1]);
+    if constexpr (Kind == kStep16 || is_sub(Kind))
+      for (int64_t i = 0; i < p.blocks * wide; ++i) out.start[t][i] = p.low * sums[i];
+    else
+      for (int64_t b = 0; b < p.blocks; ++b) out.start[t][b] = p.low * (sums[2 * b] + sums[2 * b + 1]);
     if constexpr (Kind == kMinGroup) {
       const float* scales = x[t].scales + first_block;
       for (int64_t b = 0; b < p.blocks; ++b) out.min_factor[t][b] = (float)(sums[2 * b] + sums[2 * b + 1]) * scales[b];
@@ -73,28 +78,24 @@ HZ_FN void int_tile_group(const IntPanel& p, int group, const ActRow* x, int64_t
     const int64_t k = Kind == kStep16 ? (first_block + b) * 16 : (first_block + b) * 32, act = k / 32;
     const uint8_t* w = p.codes + b * (Kind == kStep16 ? 256 : 512) + row * 4;
     const V dw = load(p.dw + b * 16 + row);
-    VI whole[T];
+    V whole[T];
     if constexpr (kSub) {
-      const VI s0 = load_i(p.sub + b * 64 + row), s1 = load_i(p.sub + b * 64 + 16 + row);
-      const ScalePair s = scale_pair(s0, s1);
+      const SubScales s = sub_scales(load_i(p.sub + b * 64 + row), load_i(p.sub + b * 64 + 16 + row), p.low);
+      const int32_t* start[T];
       SubDot<Top> dot[T];
-      for (int t = 0; t < T; ++t) dot[t] = SubDot<Top>::start(set1_i(0));
-      if (p.low != 0) {
-        const ScalePair offset = scale_pair(mul_i(s0, set1_i(p.low)), mul_i(s1, set1_i(p.low)));
-        for (int t = 0; t < T; ++t) dot[t] = SubDot<Top>::start(pair_products(offset, x[t].sums + 2 * act));
-      }
-      tile_half<0, 0, T>(dot, w, codes, k, s);
-      tile_half<0, 1, T>(dot, w, codes, k, s);
-      for (int t = 0; t < T; ++t) whole[t] = dot[t].whole;
+      for (int t = 0; t < T; ++t) dot[t] = SubDot<Top>::start(s, x[t].sums + 2 * act, start[t] = starts.start[t] + 2 * b);
+      tile_half<0, 0, T>(dot, w, codes, k, s, start);
+      tile_half<0, 1, T>(dot, w, codes, k, s, start);
+      for (int t = 0; t < T; ++t) whole[t] = dot[t].value();
     } else {
       Dot<Top> dot[T];
       for (int t = 0; t < T; ++t) dot[t] = Dot<Top>::start(starts.start[t][b]);
       tile_steps<0, kSteps, T>(dot, w, codes, k);
-      for (int t = 0; t < T; ++t) whole[t] = dot[t].finish(starts.start[t][b]);
+      for (int t = 0; t < T; ++t) whole[t] = to_float(dot[t].finish(starts.start[t][b]));
     }
     for (int t = 0; t < T; ++t) {
       const V dx = set1(x[t].scales[act]);
-      sum[t] = fma(to_float(whole[t]), mul(dw, dx), sum[t]);
+      sum[t] = fma(whole[t], mul(dw, dx), sum[t]);
     }
     if constexpr (Kind == kMinGroup) {
       const V mw = load(p.mw + b * 16 + row);
@@ -116,7 +117,7 @@ HZ_FN void int_tile_kind(const IntPanel& p, const ActRow* x, int64_t first_block
   int t = 0;
   auto run = [&]<int T>() {
     TileStarts<T> starts;
-    if constexpr (!is_sub(Kind)) tile_starts<T, Kind>(p, x + t, first_block, starts);
+    tile_starts<T, Kind>(p, x + t, first_block, starts);
     for (int g = 0; g < kRowGroups; ++g) int_tile_group<Top, T, Kind>(p, g, x + t, first_block, starts, y + t, carry);
     t += T;
   };

@@ -89,6 +89,37 @@ TEST_CASE("integer products equal the rule of the contract bit for bit in every 
     }
 }
 
+// Where float or int16 arithmetic inside a kernel would first lose a bit: every activation of the largest code, with the sign of its
+// weight, and weights of one magnitude, so that codes and scales are the largest ones too.
+TEST_CASE("integer products of the largest codes and scales are exact in every format and instruction set", "[kernels]") {
+  for (const quant::FormatInfo& f : quant::formats()) {
+    if (f.floating || f.encoder == nullptr) continue;
+    const std::int64_t cols = std::max(64, f.block_elems) * 2, rows = 16;
+    Tensor even = Tensor::empty({rows, cols});
+    for (std::int64_t i = 0; i < even.numel(); ++i)
+      even.data<float>()[i] = philox(9, 0, static_cast<std::uint64_t>(i))[0] & 1u ? 1.0f : -1.0f;
+    for (const QTensor& w : {quantize(even, f.type), random_weights(f.type, {rows, cols}, 12)}) {
+      Tensor x = w.decode();
+      for (std::int64_t i = 0; i < x.numel(); ++i) x.data<float>()[i] = x.data<float>()[i] < 0 ? -1.0f : 1.0f;
+      for (const auto* isa : runnable_isas()) {
+        INFO(isa->name << " " << f.name);
+        const auto backend = make_backend("cpu", {.threads = 1, .isa = isa->name, .pack = false});
+        const Tensor y = product(*backend, w, x, true);
+        QAct q = QAct::empty(rows, cols);
+        backend->quantize(x, q);
+        REQUIRE(std::abs(int{q.codes.data<std::int8_t>()[0]}) == 127);
+        std::int64_t bad = 0;
+        for (std::int64_t t = 0; t < rows; ++t)
+          for (std::int64_t r = 0; r < rows; ++r) {
+            const float expected = rule(w, r, q, t);
+            bad += std::memcmp(&expected, y.data<float>() + t * rows + r, 4) != 0;
+          }
+        CHECK(bad == 0);
+      }
+    }
+  }
+}
+
 TEST_CASE("float products are one fma chain over ascending k in every format and instruction set", "[kernels][slow]") {
   for (const auto* isa : runnable_isas())
     for (const quant::FormatInfo& f : quant::formats()) {

@@ -188,24 +188,36 @@ HZ_FN VI pair_products(const ScalePair& s, const int32_t* sums) {  // sums of si
   return _mm256_madd_epi16(s.both, _mm256_broadcastd_epi32(_mm_packs_epi32(two, two)));
 }
 
+// Scales of the two halves of a block, and what its codes are counted from: low times them.
+struct SubScales {
+  ScalePair scales, offsets;
+  int low;
+};
+HZ_FN SubScales sub_scales(VI s0, VI s1, int low) {
+  return {scale_pair(s0, s1), scale_pair(mul_i(s0, set1_i(low)), mul_i(s1, set1_i(low))), low};
+}
+
 // sub_dot.hpp for a set that multiplies int16 pairs: the scale is the factor of the widening.
 template <int Top>
 struct SubDot {
   static constexpr int kPairs = kNarrow<Top> < 4 ? kNarrow<Top> : 4;
   __m256i low, whole;
 
-  HZ_FN SubDot start(VI whole) { return {_mm256_setzero_si256(), whole}; }
-  template <int Step, int Half> void step(Codes w, const int8_t* x, const ScalePair& s) {
+  HZ_FN SubDot start(const SubScales& s, const int32_t* sums, const int32_t*) {
+    return {_mm256_setzero_si256(), s.low != 0 ? pair_products(s.offsets, sums) : _mm256_setzero_si256()};
+  }
+  template <int Step, int Half> void step(Codes w, const int8_t* x, const SubScales& s) {
     const __m256i p = _mm256_maddubs_epi16(w, four_codes(x));
     low = Step % kPairs == 0 ? p : _mm256_add_epi16(low, p);
     if constexpr (Step % kPairs == kPairs - 1 || Step == 3) {
-      whole = add_pairs(whole, low, Half == 0 ? s.first : s.second);
+      whole = add_pairs(whole, low, Half == 0 ? s.scales.first : s.scales.second);
       asm("" : "+x"(whole));
     } else {
       asm("" : "+x"(low));
     }
   }
-  template <int> void end(const ScalePair&) {}
+  template <int> void end(const SubScales&, const int32_t*) {}
+  V value() const { return to_float(whole); }
 };
 
 }  // namespace HZ_UNIT

@@ -115,33 +115,39 @@ struct Dot {
   VI finish(int32_t) const { return acc; }
 };
 
-// Two scales of int16, each for sixteen columns: beside one another, and alone.
+// Two scales of int16 beside one another, each for sixteen columns.
 struct ScalePair {
-  VI both, first, second;
+  VI both;
 };
-HZ_FN VI pair_of(VI a, VI b) { return _mm512_mask_blend_epi16(0xaaaaaaaa, a, _mm512_slli_epi32(b, 16)); }
-HZ_FN ScalePair scale_pair(VI s0, VI s1) { return {pair_of(s0, s1), s0, s1}; }
+HZ_FN ScalePair scale_pair(VI s0, VI s1) { return {_mm512_mask_blend_epi16(0xaaaaaaaa, s0, _mm512_slli_epi32(s1, 16))}; }
 HZ_FN VI pair_products(const ScalePair& s, const int32_t* sums) {  // sums of sixteen activations: at most 2032
   const __m128i two = _mm_loadl_epi64((const __m128i*)sums);
   return _mm512_madd_epi16(s.both, _mm512_broadcastd_epi32(_mm_packs_epi32(two, two)));
 }
 
-// sub_dot.hpp for a set whose sums of sixteen columns, where int16 holds them, are multiplied in pairs: a product of int32 is two
-// instructions on one port.
+struct SubScales {
+  V first, second;
+};
+HZ_FN SubScales sub_scales(VI s0, VI s1, int) { return {to_float(s0), to_float(s1)}; }
+
+// sub_dot.hpp in floats: a product of int32 is two instructions on one port. A half's dot times its scale is below 2^24, so exact; the
+// fma then rounds the exact sum of both once, as a conversion of the integer would.
 template <int Top>
 struct SubDot {
-  static constexpr bool kPairs = 16 * 127 * Top <= 32767;
   Dot<Top> dot;
-  VI whole, half;
+  V sum;
 
-  HZ_FN SubDot start(VI whole) { return {Dot<Top>::start(0), whole, set1_i(0)}; }
-  template <int Step, int> void step(Codes w, const int8_t* x, const ScalePair&) { dot.template step<Step>(w, x); }
-  template <int Half> void end(const ScalePair& s) {
-    if constexpr (!kPairs) whole = add_i(whole, mul_i(dot.acc, Half == 0 ? s.first : s.second));
-    else if constexpr (Half == 0) half = dot.acc;
-    else whole = _mm512_dpwssd_epi32(whole, pair_of(half, dot.acc), s.both);
-    dot = Dot<Top>::start(0);
+  HZ_FN SubDot start(const SubScales&, const int32_t*, const int32_t* start) { return {Dot<Top>::start(start[0]), set1(0.0f)}; }
+  template <int Step, int> void step(Codes w, const int8_t* x, const SubScales&) { dot.template step<Step>(w, x); }
+  template <int Half> void end(const SubScales& s, const int32_t* start) {
+    if constexpr (Half == 0) {
+      sum = mul(to_float(dot.finish(start[0])), s.first);
+      dot = Dot<Top>::start(start[1]);
+    } else {
+      sum = fma(to_float(dot.finish(start[1])), s.second, sum);
+    }
   }
+  V value() const { return sum; }
 };
 
 }  // namespace HZ_UNIT
