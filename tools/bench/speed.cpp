@@ -147,9 +147,18 @@ CellRunner::CellRunner(const Model& model, const Cell& cell)
       ids_(random_ids(cell.depth + cell.test.prompt + cell.test.generate, model.hparams().vocab)),
       kv_(model.new_sequence()) {}
 
+void CellRunner::fill(const Progress& progress) {
+  for (std::int64_t at = kv_.length(); at < cell_.depth; at = kv_.length()) {
+    progress("filling the context", static_cast<std::uint64_t>(at), static_cast<std::uint64_t>(cell_.depth));
+    const std::int64_t n = std::min(cell_.step(), cell_.depth - at);
+    const auto ids = std::span(ids_).subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(n));
+    prefill(model_, kv_, ids, n, LogitRows::none, progress.stop);
+  }
+}
+
 Sample CellRunner::run(std::stop_token stop) {
   const auto depth = static_cast<std::size_t>(cell_.depth), prompt = static_cast<std::size_t>(cell_.test.prompt);
-  if (kv_.length() < cell_.depth) prefill(model_, kv_, std::span(ids_).first(depth), cell_.step(), LogitRows::none, stop);
+  fill({.report = {}, .stop = stop});
   Sample s;
   const auto begin = Clock::now();
   if (prompt > 0) prefill(model_, kv_, std::span(ids_).subspan(depth, prompt), cell_.step(), LogitRows::last, stop);
@@ -182,7 +191,12 @@ const Model& ModelCache::get(const Cell& cell) {
     m.context = context_;
     const LoadOptions options = load_options(m, console_);
     const auto begin = Clock::now();
-    model_.push_back(Model::load(cell.model, options));
+    try {
+      model_.push_back(Model::load(cell.model, options));
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::out_of_memory) throw;
+      throw Error(e.kind(), e.what(), e.where(), "measure at a smaller depth (-d), with fewer tokens (-p, -n) or a smaller model");
+    }
     load_seconds_ = since(begin);
     warn_about_context(context_, model_.front(), console_);
     key_ = key;
@@ -220,6 +234,7 @@ int run_speed(const SpeedArgs& args, Console& console) {
     CellRunner runner(model, cell);
     std::vector<Sample> samples;
     rest(args.delay, progress);
+    runner.fill(progress);
     for (int r = args.no_warmup ? 0 : -1; r < args.repetitions; ++r) {
       progress.check("measuring");
       progress("measuring " + test_name(cell), i * static_cast<std::size_t>(args.repetitions) + static_cast<std::size_t>(std::max(0, r)),

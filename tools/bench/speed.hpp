@@ -51,6 +51,8 @@ struct Sample {
 class CellRunner {
  public:
   CellRunner(const Model& model, const Cell& cell);
+  // Evaluates what is missing of the context up to `depth`; run() does it too, without telling how far it is.
+  void fill(const Progress& progress);
   Sample run(std::stop_token stop);
 
  private:
