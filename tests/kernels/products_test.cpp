@@ -57,6 +57,17 @@ float rule(const QTensor& w, std::int64_t row, const QAct& q, std::int64_t token
   });
 }
 
+// Outputs whose bits are not the rule's.
+std::int64_t wrong(const QTensor& w, const QAct& q, const Tensor& y) {
+  std::int64_t bad = 0;
+  for (std::int64_t t = 0; t < y.rows(); ++t)
+    for (std::int64_t r = 0; r < w.rows(); ++r) {
+      const float expected = rule(w, r, q, t);
+      bad += std::memcmp(&expected, y.data<float>() + t * w.rows() + r, 4) != 0;
+    }
+  return bad;
+}
+
 }  // namespace
 
 TEST_CASE("integer products equal the rule of the contract bit for bit in every format and instruction set", "[kernels][slow]") {
@@ -76,13 +87,7 @@ TEST_CASE("integer products equal the rule of the contract bit for bit in every 
             const Tensor y = product(*backend, own, x, true);
             QAct q = QAct::empty(tokens, cols);
             backend->quantize(x, q);
-            std::int64_t bad = 0;
-            for (std::int64_t t = 0; t < tokens; ++t)
-              for (std::int64_t r = 0; r < rows; ++r) {
-                const float expected = rule(w, r, q, t);
-                bad += std::memcmp(&expected, y.data<float>() + t * rows + r, 4) != 0;
-              }
-            REQUIRE(bad == 0);
+            REQUIRE(wrong(w, q, y) == 0);
           }
         }
       }
@@ -108,13 +113,7 @@ TEST_CASE("integer products of the largest codes and scales are exact in every f
         QAct q = QAct::empty(rows, cols);
         backend->quantize(x, q);
         REQUIRE(std::abs(int{q.codes.data<std::int8_t>()[0]}) == 127);
-        std::int64_t bad = 0;
-        for (std::int64_t t = 0; t < rows; ++t)
-          for (std::int64_t r = 0; r < rows; ++r) {
-            const float expected = rule(w, r, q, t);
-            bad += std::memcmp(&expected, y.data<float>() + t * rows + r, 4) != 0;
-          }
-        CHECK(bad == 0);
+        CHECK(wrong(w, q, y) == 0);
       }
     }
   }
