@@ -43,10 +43,12 @@ sanitizers_work() {
   return $works
 }
 
-# The sanitized build in FOLDER: library, unit tests, bad files and fuzz targets under ASan and UBSan, by clang. ccache takes
-# the precompiled headers only when told so; they hold paths, so that each checkout has a cache of its own.
+export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}  # else ccache leaves what has a precompiled header
+
+# The sanitized build in FOLDER: library, unit tests, bad files and fuzz targets under ASan and UBSan, by clang, whose
+# precompiled headers hold paths, so that each checkout has a cache of its own.
 configure_sanitized() {
-  export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros} CCACHE_NAMESPACE=$PWD
+  export CCACHE_NAMESPACE=$PWD
   if [ "${HANZO_RECONFIGURE:-0}" = 0 ] && [ -f "$1/build.ninja" ]; then return 0; fi
   local wrap=; command -v ccache >/dev/null && wrap="ccache "  # meson looks for it only where CXX is not set
   CXX="${wrap}clang++" configure "$1" -Dbuildtype=plain -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false -Dfuzz=enabled -Dtests=enabled \

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // hz-bench: speed, perplexity, quality, cost. Alone it measures speed with llama-bench's flags and columns.
+#include <CLI/App.hpp>
 #include <hanzo/hanzo.hpp>
 #include <set>
 #include <string>

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/App.hpp>
 #include <charconv>
 #include <hanzo/engine/generator.hpp>
 #include <hanzo/engine/importance.hpp>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // hz-quantize's other commands: imatrix, convert, merge, split, info, types.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "tools/common/cli.hpp"
 #include "tools/common/console.hpp"
 #include "tools/common/model_options.hpp"
 #include "tools/hz-quantize-main.hpp"

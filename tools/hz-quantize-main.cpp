@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/App.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tools/common/meter.hpp"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The main command of hz-quantize: IN OUT TYPE.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <hanzo/model/quantize_file.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "tools/common/cli.hpp"
 #include "tools/common/console.hpp"
 
 namespace hz::tools {

@@ -2,6 +2,7 @@
 // hz-quantize: smaller models: weight formats and mixes, importance matrices, conversion, split files.
 #include <fmt/format.h>
 
+#include <CLI/App.hpp>
 #include <set>
 
 #include "tools/common/run.hpp"
@@ -29,12 +30,12 @@ int main(int argc, char** argv) {
     app.description("Writes a model in a smaller weight format: hz-quantize IN.gguf OUT.gguf Q4_K_M");
     auto args = std::make_shared<QuantizeArgs>(app);
     app.fallthrough();  // -q and the like also after a command
-    CLI::App* imatrix = app.add_subcommand("imatrix", "importance matrix of a model on a text");
-    CLI::App* convert = app.add_subcommand("convert", "make a GGUF file of a Hugging Face folder");
-    CLI::App* merge = app.add_subcommand("merge", "make one file of a split set");
-    CLI::App* split = app.add_subcommand("split", "make parts of a file");
-    CLI::App* info = app.add_subcommand("info", "types and sizes of a file");
-    CLI::App* types = app.add_subcommand("types", "the types that can be asked for");
+    CLI::App* imatrix = add_command(app, "imatrix", "importance matrix of a model on a text");
+    CLI::App* convert = add_command(app, "convert", "make a GGUF file of a Hugging Face folder");
+    CLI::App* merge = add_command(app, "merge", "make one file of a split set");
+    CLI::App* split = add_command(app, "split", "make parts of a file");
+    CLI::App* info = add_command(app, "info", "types and sizes of a file");
+    CLI::App* types = add_command(app, "types", "the types that can be asked for");
     auto imatrix_args = std::make_shared<ImatrixArgs>(*imatrix);
     auto convert_args = std::make_shared<ConvertArgs>(*convert);
     auto merge_args = std::make_shared<MergeArgs>(*merge);

@@ -42,7 +42,7 @@ class Answer {
   int turn() {
     ChatSession session(gen_);
     if (!args_.load_state.empty()) session.load_state(args_.load_state, console_.progress());
-    if (args_.chat_template.system_given->count() > 0) session.set_system(args_.chat_template.system);
+    if (is_given(args_.chat_template.system_given)) session.set_system(args_.chat_template.system);
     const auto on_piece = [this](const Piece& piece) { show(piece); };
     const Generation g = request_.text ? session.ask(*request_.text, options_, on_piece) : session.resume(options_, on_piece);
     if (!args_.save_state.empty()) session.save_state(args_.save_state, console_.progress());

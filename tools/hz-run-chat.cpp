@@ -51,7 +51,7 @@ class Repl {
     if (!options_.seed) options_.seed = fresh_sampling_seed();
     generator.chat_template();  // or says what is wrong with it
     if (!args.load_state.empty()) session_.load_state(args.load_state, console.progress());
-    if (args.chat_template.system_given->count() > 0) session_.set_system(args.chat_template.system);
+    if (is_given(args.chat_template.system_given)) session_.set_system(args.chat_template.system);
   }
 
   int run(const std::optional<std::string>& first) {

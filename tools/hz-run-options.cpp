@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hz-run-options.hpp"
 
+#include <CLI/App.hpp>
 #include <unistd.h>
 
 #include "tools/common/run.hpp"
@@ -8,6 +9,11 @@
 namespace hz::tools {
 
 RunArgs::RunArgs(CLI::App& app) : model(app), adapters(app), prompt(app), generate(app), chat_template(app) {
+  app.description("Answers a prompt with a model from a GGUF file.\n\n"
+                  "  hz-run -m model.gguf -p \"Why is the sky blue?\"       one answer on stdout\n"
+                  "  cat notes.txt | hz-run -m model.gguf -p \"Sum up:\"     prompt and pipe are joined\n"
+                  "  hz-run -m model.gguf                                  a conversation\n"
+                  "  hz-run -m model.gguf --info                           what the file holds");
   const std::string group = "Conversation";
   CLI::Option* chat_flag = app.add_flag("--chat", chat, "a conversation; the default when a terminal gives no prompt")->group(group);
   CLI::Option* raw_flag = app.add_flag("--raw", raw, "no chat template: the prompt is continued as it is")->group(group);
@@ -33,17 +39,17 @@ namespace {
 // A terminal that gives no prompt wants to talk.
 bool wants_chat(const RunArgs& args) {
   if (args.chat) return true;
-  const bool given = args.prompt.text_given->count() > 0 || args.prompt.file_given->count() > 0 || args.prompt.ids_given->count() > 0;
+  const bool given = is_given(args.prompt.text_given) || is_given(args.prompt.file_given) || is_given(args.prompt.ids_given);
   return !given && !args.raw && !args.json && !args.only_inspects() && args.load_state.empty() && ::isatty(0) == 1;
 }
 
 std::optional<std::string> read_text(const RunArgs& args, bool chat, Console& console) {
-  const bool given = args.prompt.text_given->count() > 0 || args.prompt.file_given->count() > 0;
-  if (args.prompt.ids_given->count() > 0 || (chat && !given)) return std::nullopt;  // a conversation reads its stdin itself
+  const bool given = is_given(args.prompt.text_given) || is_given(args.prompt.file_given);
+  if (is_given(args.prompt.ids_given) || (chat && !given)) return std::nullopt;  // a conversation reads its stdin itself
   if (chat && args.prompt.text == "-")
     throw Error(ErrorKind::usage, "--chat reads stdin itself; -p - would take it away", "", "leave -p - out");
   std::optional<std::string> text;
-  if (chat) text = args.prompt.file_given->count() > 0 ? read_text_file(args.prompt.file, console) : args.prompt.text;
+  if (chat) text = is_given(args.prompt.file_given) ? read_text_file(args.prompt.file, console) : args.prompt.text;
   else if (args.load_state.empty()) text = read_prompt(args.prompt, console);
   else text = read_prompt_if_any(args.prompt, console);
   if (text && !args.raw) check_utf8(*text, args.prompt.file.empty() ? "the prompt" : args.prompt.file);
@@ -57,9 +63,9 @@ Request read_request(const RunArgs& args, Console& console) {
   r.chat = wants_chat(args);
   for (const std::string* out : {&args.save_state, &args.logits_out})  // said now, not after the answer
     if (!out->empty()) io::check_writable(*out);
-  if (args.generate.logprobs_given->count() > 0 && !args.json)
+  if (is_given(args.generate.logprobs_given) && !args.json)
     throw Error(ErrorKind::usage, "--logprobs are told in JSON alone", "", "add --json");
-  if (args.prompt.ids_given->count() > 0) r.ids = parse_ids(args.prompt.ids, console);
+  if (is_given(args.prompt.ids_given)) r.ids = parse_ids(args.prompt.ids, console);
   r.generate = args.generate.build(console);
   r.generator = {.ubatch = args.model.ubatch,
                  .pre = args.model.pre,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "tools/common/cli.hpp"
 #include "tools/common/generate_options.hpp"
 #include "tools/common/model_options.hpp"
 #include "tools/common/prompt.hpp"

@@ -16,7 +16,7 @@ std::vector<std::int32_t> prompt_ids(const RunArgs& args, const Generator& gen, 
   if (!request.text) throw Error(ErrorKind::usage, "no prompt", "", "give one with -p TEXT, -f FILE or through a pipe");
   if (args.raw) return gen.complete_ids(*request.text);
   std::vector<ChatMessage> messages;
-  if (args.chat_template.system_given->count() > 0) messages.push_back({"system", args.chat_template.system});
+  if (is_given(args.chat_template.system_given)) messages.push_back({"system", args.chat_template.system});
   messages.push_back({"user", *request.text});
   return gen.chat_ids(messages);
 }
@@ -91,11 +91,6 @@ int list_all_devices(bool as_json, Console& console) {
 
 int main(int argc, char** argv) {
   return hz::tools::run("hz-run", argc, argv, [](CLI::App& app) {
-    app.description("Answers a prompt with a model from a GGUF file.\n\n"
-                    "  hz-run -m model.gguf -p \"Why is the sky blue?\"       one answer on stdout\n"
-                    "  cat notes.txt | hz-run -m model.gguf -p \"Sum up:\"     prompt and pipe are joined\n"
-                    "  hz-run -m model.gguf                                  a conversation\n"
-                    "  hz-run -m model.gguf --info                           what the file holds");
     auto args = std::make_shared<hz::tools::RunArgs>(app);
     return [args](hz::tools::Console& console) {
       return args->list_devices ? hz::tools::list_all_devices(args->json, console) : hz::tools::run_model(*args, console);

@@ -2,6 +2,7 @@
 // hz-train eval, merge, export, diff: what is done with an adapter.
 #include <fmt/format.h>
 
+#include <CLI/App.hpp>
 #include <cmath>
 #include <filesystem>
 #include <hanzo/engine/evaluate.hpp>
@@ -158,7 +159,7 @@ int diff(const DiffArgs& args, Console& console) {
 
 template <class Args, class F>
 Command command(CLI::App& app, const char* name, const char* help, F run) {
-  CLI::App* c = app.add_subcommand(name, help);
+  CLI::App* c = add_command(app, name, help);
   auto args = std::make_shared<Args>(*c);
   return {c, [args, run](Console& console) { return run(*args, console); }};
 }

@@ -2,10 +2,11 @@
 // Options from a TOML file.
 #include <fmt/format.h>
 
-#include <toml++/toml.h>
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <hanzo/core/near_names.hpp>
 #include <set>
+#include <toml++/toml.h>
 
 #include "tools/common/prompt.hpp"
 #include "tools/hz-train.hpp"

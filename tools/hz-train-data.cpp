@@ -2,6 +2,7 @@
 // hz-train inspect: rows as they are trained.
 #include <fmt/format.h>
 
+#include <CLI/App.hpp>
 #include <hanzo/io/gguf.hpp>
 #include <hanzo/train/batches.hpp>
 #include <nlohmann/json.hpp>
@@ -94,7 +95,7 @@ int inspect(const InspectArgs& args, Console& console) {
 }  // namespace
 
 Command add_inspect(CLI::App& app) {
-  CLI::App* c = app.add_subcommand("inspect", "show rows as they are trained, the trained text marked");
+  CLI::App* c = add_command(app, "inspect", "show rows as they are trained, the trained text marked");
   auto args = std::make_shared<InspectArgs>(*c);
   return {c, [args](Console& console) { return inspect(*args, console); }};
 }

@@ -2,6 +2,7 @@
 // The options of a training run.
 #include <fmt/format.h>
 
+#include <CLI/App.hpp>
 #include <charconv>
 
 #include "tools/common/run.hpp"

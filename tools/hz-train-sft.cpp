@@ -2,6 +2,7 @@
 // hz-train sft and plan.
 #include <fmt/format.h>
 
+#include <CLI/App.hpp>
 #include <hanzo/train/plan.hpp>
 #include <nlohmann/json.hpp>
 
@@ -138,13 +139,13 @@ void tell_data(const std::string& what, const train::DataReport& d, Console& con
 }
 
 Command add_sft(CLI::App& app) {
-  CLI::App* c = app.add_subcommand("sft", "fine-tune on rows of text, prompts and answers, or conversations");
+  CLI::App* c = add_command(app, "sft", "fine-tune on rows of text, prompts and answers, or conversations");
   auto args = std::make_shared<SftArgs>(*c, true);
   return {c, [args](Console& console) { return run_sft(*args, console); }};
 }
 
 Command add_plan(CLI::App& app) {
-  CLI::App* c = app.add_subcommand("plan", "tell what a run would take in time, memory and disk");
+  CLI::App* c = add_command(app, "plan", "tell what a run would take in time, memory and disk");
   auto args = std::make_shared<SftArgs>(*c, false);
   return {c, [args](Console& console) { return run_plan(*args, console); }};
 }

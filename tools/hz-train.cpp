@@ -2,6 +2,8 @@
 // hz-train: fine-tunes a model on the bytes that serve it.
 #include "tools/hz-train.hpp"
 
+#include <CLI/App.hpp>
+
 int main(int argc, char** argv) {
   using namespace hz::tools;
   return run("hz-train", argc, argv, [](CLI::App& app) -> Action {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // hz-train's commands.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <hanzo/train/sft.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "tools/common/cli.hpp"
 #include "tools/common/model_options.hpp"
 #include "tools/common/run.hpp"
 

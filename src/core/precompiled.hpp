@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What much of the library includes, compiled once in the sanitized build (src/meson.build); every source names its own too.
-#pragma once
+// What much of the library and the tools includes, compiled once for each of them; every source names its own too.
+// No guard: it is a compilation of its own and included before any other line.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -34,9 +34,8 @@ std::optional<T> convert(const U& v) {
   else return static_cast<T>(v);
 }
 
-template <class T>
-std::string out_of_range(std::string_view key, const T& v) {
-  return printable(key) + ": the value " + std::to_string(v) + " is out of range";
+[[noreturn]] void out_of_range(const std::string& key, const std::string& value, const std::string& source) {
+  throw Error(ErrorKind::bad_file, printable(key) + ": the value " + value + " is out of range", source);
 }
 
 }  // namespace
@@ -105,20 +104,30 @@ std::optional<T> Metadata::get(std::string_view key) const {
       [&]<class U>(const U& v) -> T {
         if constexpr (kConvertible<T, U>) {
           if (auto r = convert<T>(v)) return *std::move(r);
-          if constexpr (kInteger<U>) throw Error(ErrorKind::bad_file, out_of_range(key, v), source_);
+          if constexpr (kInteger<U>) out_of_range(std::string(key), std::to_string(v), source_);
         }
         wrong_kind(key, kind_name<T>(), name_of(value->type()));
       },
       value->data);
 }
 
+// The array under the key, or null; `kind` of elements is told when it is none.
+const Array* Metadata::array_of(std::string_view key, std::string_view kind) const {
+  const Value* value = find(key);
+  if (value == nullptr) return nullptr;
+  const Array* array = std::get_if<Array>(&value->data);
+  if (array == nullptr) wrong_kind(key, "an array of " + std::string(kind), name_of(value->type()));
+  return array;
+}
+
+void Metadata::wrong_elements(std::string_view key, std::string_view kind, const Array& array) const {
+  wrong_kind(key, "an array of " + std::string(kind), "an array of " + std::string(name_of(static_cast<ValueType>(array.index()))));
+}
+
 template <class T>
 std::optional<std::vector<T>> Metadata::get_array(std::string_view key) const {
-  const Value* value = find(key);
-  if (value == nullptr) return std::nullopt;
-  const std::string want = "an array of " + std::string(kind_name<T>());
-  const Array* array = std::get_if<Array>(&value->data);
-  if (array == nullptr) wrong_kind(key, want, name_of(value->type()));
+  const Array* array = array_of(key, kind_name<T>());
+  if (array == nullptr) return std::nullopt;
   return std::visit(
       [&]<class U>(const std::vector<U>& from) -> std::vector<T> {
         if constexpr (kConvertible<T, U>) {
@@ -127,12 +136,12 @@ std::optional<std::vector<T>> Metadata::get_array(std::string_view key) const {
           for (const U& v : from) {
             auto r = convert<T>(v);
             if constexpr (kInteger<U>)
-              if (!r) throw Error(ErrorKind::bad_file, out_of_range(std::string(key) + "[" + std::to_string(to.size()) + "]", v), source_);
+              if (!r) out_of_range(std::string(key) + "[" + std::to_string(to.size()) + "]", std::to_string(v), source_);
             to.push_back(*std::move(r));
           }
           return to;
         } else {
-          wrong_kind(key, want, "an array of " + std::string(name_of(static_cast<ValueType>(array->index()))));
+          wrong_elements(key, kind_name<T>(), *array);
         }
       },
       *array);
@@ -140,13 +149,11 @@ std::optional<std::vector<T>> Metadata::get_array(std::string_view key) const {
 
 template <class T>
 const std::vector<T>* Metadata::find_array(std::string_view key) const {
-  const Value* value = find(key);
-  if (value == nullptr) return nullptr;
-  const std::string want = "an array of " + std::string(kInteger<T> ? name_of(Value{T{}}.type()) : kind_name<T>());
-  const Array* array = std::get_if<Array>(&value->data);
-  if (array == nullptr) wrong_kind(key, want, name_of(value->type()));
+  const std::string_view kind = kInteger<T> ? name_of(Value{T{}}.type()) : kind_name<T>();
+  const Array* array = array_of(key, kind);
+  if (array == nullptr) return nullptr;
   if (const auto* v = std::get_if<std::vector<T>>(array)) return v;
-  wrong_kind(key, want, "an array of " + std::string(name_of(static_cast<ValueType>(array->index()))));
+  wrong_elements(key, kind, *array);
 }
 
 #define HZ_METADATA_TYPE(T)                                                       \

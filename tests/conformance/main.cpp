@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // hz-conformance DIR: checks hanzo against a folder of reference data and accounts for every case.
+#include <CLI/App.hpp>
 #include <cstddef>
 #include <memory>
 

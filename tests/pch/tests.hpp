@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nearly every unit test includes, compiled once in the sanitized build (tests/meson.build).
-#pragma once
+// What nearly every unit test includes, compiled once.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>

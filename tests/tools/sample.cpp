@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // hz-sample: a tool that does nothing but behave; tests/tools/behaviour.py drives it.
+#include <CLI/App.hpp>
 #include <chrono>
 #include <hanzo/io/atomic_file.hpp>
 #include <hanzo/io/gguf.hpp>

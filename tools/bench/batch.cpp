@@ -3,6 +3,7 @@
 // number of sequences.
 #include <fmt/format.h>
 
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <hanzo/hanzo.hpp>
 #include <nlohmann/json.hpp>
@@ -112,7 +113,7 @@ int run_batch(const BatchArgs& args, Console& console) {
 }  // namespace
 
 Subcommand add_batch(CLI::App& app) {
-  CLI::App* sub = app.add_subcommand("batch", "many sequences together: speed by number of sequences");
+  CLI::App* sub = add_command(app, "batch", "many sequences together: speed by number of sequences");
   return {sub, [args = std::make_shared<BatchArgs>(*sub)](Console& c) { return run_batch(*args, c); }};
 }
 

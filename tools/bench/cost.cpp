@@ -2,6 +2,7 @@
 // hz-bench cost: measured speed as money, beside what the roofline allows.
 #include <fmt/format.h>
 
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -105,7 +106,7 @@ int run_cost(const CostArgs& args, Console& console) {
 }  // namespace
 
 Subcommand add_cost(CLI::App& app) {
-  CLI::App* sub = app.add_subcommand("cost", "tokens per second as cost per million tokens");
+  CLI::App* sub = add_command(app, "cost", "tokens per second as cost per million tokens");
   return {sub, [args = std::make_shared<CostArgs>(*sub)](Console& c) { return run_cost(*args, c); }};
 }
 

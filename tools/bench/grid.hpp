@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists of values as llama-bench takes them: 1,2,8 and ranges 1-9+2 (steps added) or 1-64*2 (multiplied).
 #pragma once
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "tools/common/cli.hpp"
 
 namespace hz::tools {
 

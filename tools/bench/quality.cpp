@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <cmath>
 #include <hanzo/hanzo.hpp>
@@ -185,17 +186,17 @@ int run_choice(const ChoiceArgs& args, Console& console) {
 }  // namespace
 
 Subcommand add_ppl(CLI::App& app) {
-  CLI::App* sub = app.add_subcommand("ppl", "perplexity of a text, by llama.cpp's definition");
+  CLI::App* sub = add_command(app, "ppl", "perplexity of a text, by llama.cpp's definition");
   return {sub, [args = std::make_shared<TextArgs>(*sub)](Console& c) { return run_ppl(*args, c); }};
 }
 Subcommand add_quality(CLI::App& app) {
-  CLI::App* sub = app.add_subcommand("quality", "KL divergence and top-1 agreement of int8 against float activations");
+  CLI::App* sub = add_command(app, "quality", "KL divergence and top-1 agreement of int8 against float activations");
   auto args = std::make_shared<TextArgs>(*sub);
   sub->remove_option(sub->get_option("--activations"));  // both are compared
   return {sub, [args](Console& c) { return run_quality(*args, c); }};
 }
 Subcommand add_kl(CLI::App& app) {
-  CLI::App* sub = app.add_subcommand("kl", "KL divergence and top-1 agreement against the saved logits of a base model");
+  CLI::App* sub = add_command(app, "kl", "KL divergence and top-1 agreement against the saved logits of a base model");
   auto args = std::make_shared<TextArgs>(*sub);
   auto save = std::make_shared<std::string>(), base = std::make_shared<std::string>();
   add_path(*sub, "--save", *save, "write this model's logits as the base (4 bytes x vocabulary per scored token)");
@@ -203,7 +204,7 @@ Subcommand add_kl(CLI::App& app) {
   return {sub, [=](Console& c) { return run_kl(*args, *save, *base, c); }};
 }
 Subcommand add_choice_test(CLI::App& app) {
-  CLI::App* sub = app.add_subcommand("choice", "accuracy on multiple-choice tasks");
+  CLI::App* sub = add_command(app, "choice", "accuracy on multiple-choice tasks");
   return {sub, [args = std::make_shared<ChoiceArgs>(*sub)](Console& c) { return run_choice(*args, c); }};
 }
 

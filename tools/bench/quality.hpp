@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Subcommands of hz-bench that measure what a model gives rather than how fast: ppl, quality, kl, choice.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <functional>
 
+#include "tools/common/cli.hpp"
 #include "tools/common/console.hpp"
 
 namespace hz::tools {

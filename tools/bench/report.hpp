@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of measurements as text: md, csv, json, jsonl, sql.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "tools/common/cli.hpp"
 #include "tools/common/console.hpp"
 
 namespace hz::tools {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Speed tests of hz-bench: a grid of models, prompts, generations, depths, threads and cache kinds.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <hanzo/model/model.hpp>
@@ -11,6 +10,7 @@
 
 #include "tools/bench/grid.hpp"
 #include "tools/bench/report.hpp"
+#include "tools/common/cli.hpp"
 #include "tools/common/console.hpp"
 
 namespace hz::tools {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flags of the speed tests and the grid that they span.
+#include <CLI/App.hpp>
 #include <hanzo/core/error.hpp>
 #include <hanzo/core/parallel.hpp>
 

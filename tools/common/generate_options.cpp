@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/common/generate_options.hpp"
 
+#include <CLI/App.hpp>
 #include <charconv>
 #include <cmath>
 #include <hanzo/text/utf8.hpp>
@@ -113,15 +114,15 @@ GenerateOptions GenerateArgs::build(const Console& console) const {
   GenerateOptions o;
   o.sampling = sampling;
   o.max_tokens = max_tokens;
-  if (seed_given->count() > 0) o.seed = seed;
-  if (logprobs_given->count() > 0) o.logprobs = logprobs;
+  if (is_given(seed_given)) o.seed = seed;
+  if (is_given(logprobs_given)) o.logprobs = logprobs;
   for (const std::string& b : biases) o.sampling.logit_bias.push_back(parse_bias(b));
   if (!breakers.empty()) o.sampling.dry_breakers = breakers == std::vector<std::string>{"none"} ? std::vector<std::string>{} : breakers;
   o.stop_strings = stops;
   o.validate();
-  if (grammar_given->count() > 0)
+  if (is_given(grammar_given))
     o.grammar = grammar_from(grammar, console, [](const std::string& text) { return Grammar::from_gbnf(text); });
-  if (schema_given->count() > 0)
+  if (is_given(schema_given))
     o.grammar = grammar_from(schema, console, [](const std::string& text) { return Grammar::from_json_schema(text); });
   return o;
 }

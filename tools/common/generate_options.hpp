@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The options by which a tool says how tokens are chosen and where a text ends.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <hanzo/engine/generator.hpp>
 #include <string>
 #include <vector>
 
+#include "tools/common/cli.hpp"
 #include "tools/common/console.hpp"
 
 namespace hz::tools {

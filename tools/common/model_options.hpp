@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The options by which every tool names and loads a model.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <hanzo/model/model.hpp>
 #include <string>
 #include <vector>
 
+#include "tools/common/cli.hpp"
 #include "tools/common/console.hpp"
 
 namespace hz::tools {

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -92,10 +93,10 @@ PromptArgs::PromptArgs(CLI::App& app) {
 }
 
 std::optional<std::string> read_prompt_if_any(const PromptArgs& args, Console& console) {
-  const bool dash = args.text_given->count() > 0 && args.text == "-";
+  const bool dash = is_given(args.text_given) && args.text == "-";
   if (dash) return read_fd(0, "stdin", console);
-  std::string prompt = args.file_given->count() > 0 ? read_text_file(args.file, console) : args.text;
-  const bool given = args.text_given->count() > 0 || args.file_given->count() > 0;
+  std::string prompt = is_given(args.file_given) ? read_text_file(args.file, console) : args.text;
+  const bool given = is_given(args.text_given) || is_given(args.file_given);
   if (stdin_is_piped()) {
     const std::string piped = read_fd(0, "stdin", console);
     if (!piped.empty()) prompt += (prompt.empty() || prompt.back() == '\n' ? "" : "\n") + piped;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a prompt comes from: -p, -f, --ids, and what is piped in.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <hanzo/text/tokenizer.hpp>
 #include <optional>
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/common/cli.hpp"
 #include "tools/common/console.hpp"
 
 namespace hz::tools {

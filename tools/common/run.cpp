@@ -10,6 +10,7 @@
 #include <hanzo/io/map_guard.hpp>
 #include <signal.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <new>
@@ -164,6 +165,10 @@ CLI::Option* add_path(CLI::App& app, const std::string& names, std::string& valu
       ->check([](const std::string& given) { return std::string(given.empty() ? "an empty name" : ""); })
       ->type_name("PATH");
 }
+
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& help) { return app.add_subcommand(name, help); }
+
+bool is_given(const CLI::Option* option) { return option->count() > 0; }
 
 const CLI::Validator& any_seed() {
   static const CLI::Validator seed(

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // run: what every tool's main does: parse, call, print, map errors to exit codes.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
+#include "tools/common/cli.hpp"
 #include "tools/common/console.hpp"
 #include "tools/common/exit_code.hpp"
 
@@ -40,6 +40,9 @@ CLI::Option* add_choice(CLI::App& app, const std::string& names, std::string& va
 
 // An option that names a file or folder; an empty name is a mistake (a variable that was not set), not "none".
 CLI::Option* add_path(CLI::App& app, const std::string& names, std::string& value, const std::string& help);
+
+// A command of a tool or of a command.
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& help);
 
 // A whole number from 0 to 2^64 - 1 that is neither wrapped nor cut.
 const CLI::Validator& any_seed();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/common/template_options.hpp"
 
+#include <CLI/App.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The options about what stands between text and model: chat template and tokenizer.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <hanzo/text/chat_template.hpp>
 #include <hanzo/text/tokenizer.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "tools/common/cli.hpp"
 #include "tools/common/console.hpp"
 
 namespace hz::tools {

@@ -81,6 +81,8 @@ class Metadata {
  private:
   std::vector<std::uint32_t>::const_iterator lower_bound(std::string_view key) const;
   [[noreturn]] void wrong_kind(std::string_view key, std::string_view want, std::string_view got) const;
+  [[noreturn]] void wrong_elements(std::string_view key, std::string_view kind, const Array& array) const;
+  const Array* array_of(std::string_view key, std::string_view kind) const;
 
   std::string source_;
   std::vector<std::pair<std::string, Value>> entries_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/text/jinja/unescape.hpp"
 
+#include <fmt/format.h>
+
 #include "src/text/jinja/lexer.hpp"
 #include "src/text/jinja/unicode.hpp"
 
@@ -39,7 +41,7 @@ class Unescaper {
     char32_t c = 0;
     for (std::size_t i = 0; i < digits; ++i) {
       const int v = at_ + i < s_.size() ? hex_value(s_[at_ + i]) : -1;
-      if (v < 0) fail(std::string("truncated \\") + letter + " escape");
+      if (v < 0) fail(fmt::format("truncated \\{} escape", letter));
       c = c << 4U | static_cast<char32_t>(v);
       if (c > 0x10ffff) fail("illegal Unicode character in a string");
     }
