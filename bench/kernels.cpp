@@ -13,6 +13,8 @@ using namespace hz;
 
 namespace {
 
+constexpr float kLeast = 1e-6f;  // size of a weight
+
 std::string isa() {
   const char* name = std::getenv("HANZO_ISA");
   return name ? name : "";
@@ -25,7 +27,7 @@ void report(benchmark::State& state, double macs) {
 // [rows, cols] weights against `tokens` activations.
 void product(benchmark::State& state, WType type, std::int64_t rows, std::int64_t cols, std::int64_t tokens, bool pack) {
   const auto backend = make_backend("cpu", {.threads = 1, .isa = isa(), .pack = pack, .expand_bytes = UINT64_MAX});
-  const QTensor w = test::random_weights(type, {rows, cols}, 1);
+  const QTensor w = test::random_weights(type, {rows, cols}, 1, kLeast);
   const Tensor x = test::random_tensor({tokens, cols}, 2);
   Tensor y = Tensor::empty({tokens, rows});
   QAct q = QAct::empty(tokens, cols);
@@ -43,7 +45,7 @@ void product(benchmark::State& state, WType type, std::int64_t rows, std::int64_
 // dX [tokens, cols] = dY * W on the way back.
 void input_grad(benchmark::State& state, WType type, std::int64_t rows, std::int64_t cols, std::int64_t tokens, bool pack) {
   const auto backend = make_backend("cpu", {.threads = 1, .isa = isa(), .pack = pack, .expand_bytes = UINT64_MAX});
-  const QTensor w = test::random_weights(type, {rows, cols}, 1);
+  const QTensor w = test::random_weights(type, {rows, cols}, 1, kLeast);
   const Tensor dy = test::random_tensor({tokens, rows}, 2);
   Tensor dx = Tensor::empty({tokens, cols});
   const InputGradJob job{.w = &w, .dy = &dy};

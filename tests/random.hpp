@@ -31,8 +31,9 @@ inline std::vector<std::int32_t> some_ids(std::int64_t n, std::int64_t vocab, st
   return ids;
 }
 
-// Random bytes of a format, every block finite and of moderate size (any code, also those no encoder writes).
-inline QTensor random_weights(WType type, const Shape& shape, std::uint64_t seed) {
+// Random bytes of a format, every block finite and of moderate size (any code, also those no encoder writes). least: the smallest
+// size of a weight that is not 0, for measurements: arithmetic below the normal numbers is slow.
+inline QTensor random_weights(WType type, const Shape& shape, std::uint64_t seed, float least = 0) {
   const std::size_t bytes = quant::row_bytes(type, shape.back());
   auto storage = allocate_host(bytes * static_cast<std::size_t>(shape.rows()));
   std::uint64_t draw = 0;
@@ -45,10 +46,10 @@ inline QTensor random_weights(WType type, const Shape& shape, std::uint64_t seed
         std::byte raw[sizeof(Block)];
         for (std::byte& x : raw) x = static_cast<std::byte>(philox(seed, 3, draw++)[0] & 255u);
         std::memcpy(&block, raw, sizeof block);
-        float v[W::kElems];
+        float v[W::kElems] = {};
         ok = W::finite(block);
         if (ok) quant::decode_block<W>(block, v);
-        for (int i = 0; ok && i < W::kElems; ++i) ok = std::fabs(v[i]) < 100.0f;
+        for (int i = 0; ok && i < W::kElems; ++i) ok = std::fabs(v[i]) < 100.0f && (v[i] == 0 || std::fabs(v[i]) >= least);
       }
       std::memcpy(storage->data + b * sizeof(Block), &block, sizeof block);
     }

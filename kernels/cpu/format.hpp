@@ -27,8 +27,14 @@ struct FormatKernels {
   void (*expand_float_packed)(const std::byte* panel, std::int64_t k0, std::int64_t k1, float* out);
   // Columns [k0, k1) of one row of GGUF bytes, decoded; whole blocks.
   void (*decode_row)(const std::byte* row, std::int64_t k0, std::int64_t k1, float* out);
-  // The integer product of an expanded panel, with the format's own bounds known at compile time.
-  void (*tile)(const IntPanel& panel, const ActRow* x, std::int64_t first_block, int tokens, float* const* y, bool carry);
+  // Activations of whole tiles of act_tokens tokens, fewer at the end, packed for `tile`: act_bytes for each token and 32 columns.
+  int act_tokens;
+  std::size_t act_bytes;
+  void (*pack_acts)(const ActRow* x, int tokens, std::int64_t groups, std::byte* out);
+  // The integer product of an expanded panel, which begins at column 32 * first_group, with packed activations of `groups` times 32
+  // columns; the format's own bounds are known at compile time.
+  void (*tile)(const IntPanel& panel, const std::byte* acts, std::int64_t groups, std::int64_t first_group, int tokens, float* const* y,
+               bool carry);
   // Few tokens straight from the packed panel: y[t] [16].
   void (*matvec_packed)(const std::byte* panel, std::int64_t k, const ActRow* x, int tokens, float* const* y);
   // Float formats: one token against `panels` consecutive packed panels; y [panels * 16].

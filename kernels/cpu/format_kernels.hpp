@@ -79,8 +79,16 @@ static void decode_row(const std::byte* row, int64_t k0, int64_t k1, float* out)
 }
 
 template <class W>
-static void tile(const IntPanel& p, const ActRow* x, int64_t first_block, int tokens, float* const* y, bool carry) {
-  int_tile_kind<Traits<W>::kTop, Traits<W>::kVariant>(p, x, first_block, tokens, y, carry);
+static void tile(const IntPanel& p, const std::byte* acts, int64_t groups, int64_t first_group, int tokens, float* const* y, bool carry) {
+  int_tile<Traits<W>::kTop, Traits<W>::kVariant>(p, acts, groups, first_group, tokens, y, carry);
+}
+
+template <class W>
+constexpr int kActTokens = kTileTokens<Traits<W>::kTop, Traits<W>::kVariant>;
+
+template <class W>
+static void pack_acts(const ActRow* x, int tokens, int64_t groups, std::byte* out) {
+  pack_act_tiles<kActTokens<W>, Traits<W>::kVariant>(x, tokens, groups, Traits<W>::kLow, out);
 }
 
 // P: the format itself, or its expanded form.
@@ -107,6 +115,9 @@ constexpr FormatKernels make_format() {
     f.step = W::kStep;
     f.low = Traits<W>::kLow;
     f.expand = &expand<W>;
+    f.act_tokens = kActTokens<W>;
+    f.act_bytes = kActBytes<Traits<W>::kVariant>;
+    f.pack_acts = &pack_acts<W>;
     f.tile = &tile<W>;
     f.matvec_rows = &matvec_rows<W>;
     if constexpr (Codebook<W>) offer_panels<quant::Expanded<W>>(f);

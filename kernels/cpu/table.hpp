@@ -113,8 +113,12 @@ struct CpuKernels {
   void (*attend_pages)(const AttendArgs& args, const AttendQuery* queries, int count, std::int64_t first, std::int64_t last, float* rows);
   void (*attend_merge)(const AttendArgs& args, const AttendQuery* queries, int count, std::int64_t pages, const float* rows);
 
-  // w [k][16 rows]; y[t][r] = fma(w, x[t][k], y), k ascending.
-  void (*float_tile)(const float* w, const float* const* x, std::int64_t k, int tokens, float* const* y, bool carry);
+  // Float activations of whole tiles of float_tokens tokens, fewer at the end, packed for float_tile: tokens * k floats.
+  int float_tokens;
+  void (*pack_float_acts)(const float* const* x, std::int64_t k, int tokens, float* out);
+  // Columns [first, first + count): w [count][16 rows]; y[t][r] = fma(w, x[t][k], y), k ascending.
+  void (*float_tile)(const float* w, const float* acts, std::int64_t k, std::int64_t first, std::int64_t count, int tokens, float* const* y,
+                     bool carry);
 
   // Multiply-adds done by a burst in registers, for measuring the peaks of a core.
   double (*fma_peak)();

@@ -92,7 +92,9 @@ void integer_format(const CpuKernels& set, const cpu::FormatKernels& f, const st
   for (int t = 0; t < kTokens; ++t) act.push_back({codes.data() + t * k, scales.data() + t * k / 32, sums.data() + t * k / 16});
 
   cpu::IntPanel panel{panel_codes.data(), dw.data(), mw.data(), sub.data(), 0, 0};
-  const auto tile = [&](float* const* y) { f.tile(panel, act.data(), 0, kTokens, y, false); };
+  std::vector<std::byte> acts(kTokens * size / 32 * f.act_bytes);
+  f.pack_acts(act.data(), kTokens, k / 32, acts.data());
+  const auto tile = [&](float* const* y) { f.tile(panel, acts.data(), k / 32, 0, kTokens, y, false); };
   out.add(set, "product " + name, product([&](float* const* y) { f.matvec_rows(bytes, stride, kRows, k, act.data(), kTokens, y); }));
   f.expand(bytes, stride, kRows, 0, k, panel);
   out.add(set, "product " + name, product(tile));
@@ -120,11 +122,14 @@ void float_format(const CpuKernels& set, const cpu::FormatKernels& f, const std:
   const float* tokens[kTokens];
   for (int t = 0; t < kTokens; ++t) tokens[t] = x.data() + t * k;
   f.pack(bytes, stride, kRows, k, packed.data());
+  Floats acts(kTokens * k);
+  set.pack_float_acts(tokens, k, kTokens, acts.data());
   for (const bool from_panel : {false, true}) {
     if (from_panel) f.expand_float_packed(packed.data(), 0, k, decoded.data());
     else f.expand_float(bytes, stride, kRows, 0, k, decoded.data());
     out.add(set, "decode " + name, decoded);
-    out.add(set, "product " + name, product([&](float* const* y) { set.float_tile(decoded.data(), tokens, k, kTokens, y, false); }));
+    out.add(set, "product " + name,
+            product([&](float* const* y) { set.float_tile(decoded.data(), acts.data(), k, 0, k, kTokens, y, false); }));
   }
   out.add(set, "product " + name, product([&](float* const* y) {
             for (int t = 0; t < kTokens; ++t) f.float_matvec(packed.data(), packed.size(), 1, k, tokens[t], y[t]);

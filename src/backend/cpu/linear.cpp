@@ -23,18 +23,18 @@ ActRow act_row(const QAct& q, std::int64_t t) {
 }
 
 // Rows of x and y of one product; `rows` of x for each row of y.
-Product product(const WeightRows& w, const Tensor* x, const QAct* q, std::span<const std::int32_t> x_rows,
-                std::span<const std::int32_t> y_rows, const Tensor& y, FloatTile tile) {
+Product product(const CpuKernels& set, const WeightRows& w, const Tensor* x, const QAct* q, std::span<const std::int32_t> x_rows,
+                std::span<const std::int32_t> y_rows, const Tensor& y) {
   std::vector<float*> to;
   for (const std::int32_t r : y_rows) to.push_back(y.data<float>() + r * y.cols());
   if (q != nullptr) {
     std::vector<ActRow> acts;
     for (const std::int32_t r : x_rows) acts.push_back(act_row(*q, r));
-    return {w, std::move(acts), std::move(to)};
+    return {set, w, std::move(acts), std::move(to)};
   }
   std::vector<const float*> floats;
   for (const std::int32_t r : x_rows) floats.push_back(x->data<float>() + r * x->cols());
-  return {w, std::move(floats), std::move(to), tile};
+  return {set, w, std::move(floats), std::move(to)};
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ void CpuBackend::linear(std::span<const LinearJob> jobs) {
     if (job.y->rows() == 0 || w.rows == 0) continue;
     while (static_cast<std::int64_t>(rows.size()) < job.y->rows()) rows.push_back(static_cast<std::int32_t>(rows.size()));
     const auto all = std::span(rows).first(static_cast<std::size_t>(job.y->rows()));
-    products.push_back(product(w, job.x, job.q, all, all, *job.y, kernels_.float_tile));
+    products.push_back(product(kernels_, w, job.x, job.q, all, all, *job.y));
     macs += w.rows * w.cols * job.y->rows();
   }
   run_products(products, macs < kSerialMacs ? 1 : threads_);
@@ -82,7 +82,7 @@ void CpuBackend::expert_linear(const ExpertJob& job) {
     const auto at = static_cast<std::size_t>(e);
     if (x_rows[at].empty()) continue;
     const WeightRows w{&f, job.w->row(e * out), job.w->row_bytes(), out, job.w->cols(), panels, e * (out / 16)};
-    products.push_back(product(w, job.x, job.q, x_rows[at], y_rows[at], *job.y, kernels_.float_tile));
+    products.push_back(product(kernels_, w, job.x, job.q, x_rows[at], y_rows[at], *job.y));
   }
   run_products(products, threads_);
 }

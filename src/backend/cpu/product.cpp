@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "hanzo/core/parallel.hpp"
 
@@ -11,23 +12,23 @@ namespace hz::cpu {
 namespace {
 
 constexpr int kFewTokens = 3;  // up to here straight from the weights
+constexpr std::int64_t kFloatSlab = 256;  // columns decoded to floats at a time: 16 KiB, half of what is nearest to a core
+
+// What is expanded of sixteen rows; vectors are loaded from it all the time, none across two cache lines.
+struct alignas(64) Slab {
+  std::uint8_t codes[kSlab * 16];
+  float scales[kSlab], mins[kSlab];  // 16-wide steps: kSlab / 16 blocks of 16 rows
+  std::int32_t sub[kSlab * 4];
+  float floats[kFloatSlab * 16];
+};
 
 // Per-thread working memory of the products; grows to the largest panel seen.
 struct Scratch {
-  std::vector<std::uint8_t> codes;
-  std::vector<float> floats, scales, mins, edge;
-  std::vector<std::int32_t> sub;
+  std::unique_ptr<Slab> slab = std::make_unique<Slab>();
+  std::vector<float> edge;
   std::vector<float*> y;
-  std::vector<const float*> x;
 
-  IntPanel panel() {
-    constexpr std::size_t slab = kSlab;  // 16-wide steps: slab / 16 blocks of 16 rows
-    codes.resize(slab * 16);
-    scales.resize(slab);
-    mins.resize(slab);
-    sub.resize(slab * 4);
-    return {codes.data(), scales.data(), mins.data(), sub.data(), 0, 0};
-  }
+  IntPanel panel() const { return {slab->codes, slab->scales, slab->mins, slab->sub, 0, 0}; }
   // Where sixteen results of each token go: the row itself, or an edge buffer where fewer are wanted.
   float* const* targets(const std::vector<float*>& rows, std::int64_t row, bool at_edge) {
     y.resize(rows.size());
@@ -52,11 +53,32 @@ bool Product::direct() const {
   return tokens() == 1 && w_.kernels->floating && w_.panels != nullptr;
 }
 
-void Product::run(std::int64_t item) const {
+std::size_t Product::token_bytes() const {
+  const auto cols = static_cast<std::size_t>(w_.cols);
+  return integer() ? cols / 32 * w_.kernels->act_bytes : cols * sizeof(float);
+}
+
+std::size_t Product::packed_bytes() const { return direct() ? 0 : static_cast<std::size_t>(tokens()) * token_bytes(); }
+
+void Product::pack(std::int64_t item, std::byte* packed) const {
+  const auto first = static_cast<std::size_t>(item * tile_tokens());
+  const int count = std::min(tile_tokens(), tokens() - static_cast<int>(first));
+  std::byte* to = packed + first * token_bytes();
+  if (integer()) w_.kernels->pack_acts(acts_.data() + first, count, w_.cols / 32, to);
+  else set_->pack_float_acts(floats_.data() + first, w_.cols, count, reinterpret_cast<float*>(to));
+}
+
+bool Product::packs_as(const Product& o) const {
+  const auto same = [](const ActRow& a, const ActRow& b) { return a.codes == b.codes; };
+  if (integer() && w_.kernels->pack_acts != o.w_.kernels->pack_acts) return false;
+  return w_.cols == o.w_.cols && floats_ == o.floats_ && std::equal(acts_.begin(), acts_.end(), o.acts_.begin(), o.acts_.end(), same);
+}
+
+void Product::run(std::int64_t item, const std::byte* packed) const {
   const std::int64_t row = item * item_rows();
   const int count = static_cast<int>(std::min(item_rows(), w_.rows - row));
   if (direct()) run_direct(row, count);
-  else run_tile(row, count);
+  else run_tile(row, count, packed);
 }
 
 void Product::run_direct(std::int64_t row, int count) const {
@@ -79,39 +101,82 @@ void Product::run_direct(std::int64_t row, int count) const {
   }
 }
 
-void Product::run_tile(std::int64_t row, int count) const {
+void Product::run_tile(std::int64_t row, int count, const std::byte* packed) const {
   Scratch& s = scratch();
   const FormatKernels& f = *w_.kernels;
   const std::byte* rows = w_.data + static_cast<std::size_t>(row) * w_.stride;
   const std::byte* panel = w_.panels ? w_.panels->at(w_.first_panel + row / 16) : nullptr;
   float* const* y = s.targets(y_, row, count < 16);
   IntPanel ints = integer() ? s.panel() : IntPanel{};
-  if (!integer()) s.floats.resize(static_cast<std::size_t>(kSlab) * 16);
-  for (std::int64_t k = 0; k < w_.cols; k += kSlab) {
-    const std::int64_t end = std::min(w_.cols, k + kSlab);
+  const std::int64_t slab = integer() ? kSlab : kFloatSlab;
+  for (std::int64_t k = 0; k < w_.cols; k += slab) {
+    const std::int64_t end = std::min(w_.cols, k + slab);
     if (integer()) {
       if (panel) f.expand_packed(panel, k, end, ints);
       else f.expand(rows, w_.stride, count, k, end, ints);
-      f.tile(ints, acts_.data(), k / f.step, tokens(), y, k > 0);
+      f.tile(ints, packed, w_.cols / 32, k / 32, tokens(), y, k > 0);
     } else {
-      if (panel) f.expand_float_packed(panel, k, end, s.floats.data());
-      else f.expand_float(rows, w_.stride, count, k, end, s.floats.data());
-      s.x.resize(floats_.size());
-      for (std::size_t t = 0; t < floats_.size(); ++t) s.x[t] = floats_[t] + k;
-      float_tile_(s.floats.data(), s.x.data(), end - k, tokens(), y, k > 0);
+      if (panel) f.expand_float_packed(panel, k, end, s.slab->floats);
+      else f.expand_float(rows, w_.stride, count, k, end, s.slab->floats);
+      set_->float_tile(s.slab->floats, reinterpret_cast<const float*>(packed), w_.cols, k, end - k, tokens(), y, k > 0);
     }
   }
   if (count < 16) s.copy_edge(y_, row, count);
 }
 
+namespace {
+
+// The activations of one call's products, packed once for all that read the same rows in the same form.
+class PackedActs {
+ public:
+  PackedActs(const std::vector<Product>& products, int threads) : at_(products.size()) {
+    thread_local std::unique_ptr<std::byte[]> memory;  // of the calling thread; grows to the largest call seen
+    thread_local std::size_t capacity = 0;
+    std::vector<std::size_t> packers;
+    std::vector<std::int64_t> ends;
+    std::size_t bytes = 0;
+    for (std::size_t j = 0; j < products.size(); ++j) {
+      if (products[j].packed_bytes() == 0) continue;
+      const auto same = std::find_if(packers.begin(), packers.end(), [&](std::size_t i) { return products[i].packs_as(products[j]); });
+      at_[j] = same != packers.end() ? at_[*same] : bytes;
+      if (same != packers.end()) continue;
+      packers.push_back(j);
+      ends.push_back((ends.empty() ? 0 : ends.back()) + products[j].pack_items());
+      bytes += (products[j].packed_bytes() + 63) / 64 * 64;
+    }
+    if (packers.empty()) return;
+    if (bytes > capacity) {
+      memory.reset();
+      memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
+      capacity = bytes;
+    }
+    base_ = memory.get();
+    parallel_for(bytes < kSerialBytes ? 1 : threads, ends.back(), 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t n = begin; n < end; ++n) {
+        const auto i = static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), n) - ends.begin());
+        products[packers[i]].pack(n - (i == 0 ? 0 : ends[i - 1]), base_ + at_[packers[i]]);
+      }
+    });
+  }
+  const std::byte* of(std::size_t product) const { return base_ + at_[product]; }
+
+ private:
+  static constexpr std::size_t kSerialBytes = 64 << 10;  // below it, waking threads costs more than it gives
+  std::byte* base_ = nullptr;
+  std::vector<std::size_t> at_;
+};
+
+}  // namespace
+
 void run_products(const std::vector<Product>& products, int threads) {
   std::vector<std::int64_t> ends;
   std::int64_t total = 0;
   for (const Product& p : products) ends.push_back(total += p.items());
+  const PackedActs packed(products, threads);
   parallel_for(threads, total, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t n = begin; n < end; ++n) {
       const auto j = static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), n) - ends.begin());
-      products[j].run(n - (j == 0 ? 0 : ends[j - 1]));
+      products[j].run(n - (j == 0 ? 0 : ends[j - 1]), packed.of(j));
     }
   });
 }
