@@ -7,11 +7,9 @@
 namespace hz::cpu {
 inline namespace HZ_UNIT {
 
-constexpr bool is_sub(int kind) { return kind == kSubScaled || kind == kSubMin; }
-
 // Tokens that fit the registers beside their float sums; sub-scaled formats have two integer sums a token.
 template <int Top, int Kind>
-constexpr int kTileTokens = kLanes == 16 ? (is_sub(Kind) ? 8 : 12) : kLanes == 8 ? (Top > 128 || Top <= 16 ? 6 : 4) : 2;
+constexpr int kTileTokens = kLanes == 16 ? (Kind == kSubScaled ? 8 : 12) : kLanes == 8 ? (Top > 128 || Top <= 16 ? 6 : 4) : 2;
 
 // Calls run.operator()<T>() for tiles of Most, 8, 4 tokens and single ones, as long as each fits into what is left of `tokens`.
 template <int Most, class Run>
@@ -30,13 +28,13 @@ template <int T> struct ActExtra<T, kMinGroup> {
   float min_factors[T];  // sum of the group's activations times their scale: what the minimum is multiplied by
 };
 template <int T> struct ActExtra<T, kSubScaled> {
-  int32_t sums[T][2];  // of sixteen activations each
+  int16_t sums[T][2];  // of sixteen activations each: at most 2032
 };
-template <int T> struct ActExtra<T, kSubMin> : ActExtra<T, kSubScaled> {};
+template <int T> struct ActExtra<T, kHalfMin> : ActExtra<T, kSubScaled> {};
 
 template <int T, int Kind>
 struct ActGroup : ActExtra<T, Kind> {
-  static constexpr bool kHalves = Kind == kStep16 || is_sub(Kind);
+  static constexpr bool kHalves = Kind == kStep16 || Kind == kSubScaled;
   int8_t codes[T][32];
   float scales[T];
   int32_t starts[T][kHalves ? 2 : 1];  // value of code 0 times the sum of the activations: where the integer sums begin
@@ -55,7 +53,10 @@ HZ_FN void pack_group(const ActRow* x, int64_t group, int low, ActGroup<T, Kind>
       out.starts[t][0] = low * (s0 + s1);
     }
     if constexpr (Kind == kMinGroup) out.min_factors[t] = (float)(s0 + s1) * out.scales[t];
-    if constexpr (is_sub(Kind)) memcpy(out.sums[t], sums, 8);
+    if constexpr (Kind == kSubScaled || Kind == kHalfMin) {
+      out.sums[t][0] = (int16_t)s0;
+      out.sums[t][1] = (int16_t)s1;
+    }
   }
 }
 

@@ -9,7 +9,7 @@ template <class W>
 HZ_FN void put_scales(IntPanel& p, int64_t b, int r, const quant::GroupScales& g) {
   p.dw[b * 16 + r] = g.dw;
   if constexpr (W::kMin != quant::Min::none) p.mw[b * 16 + r] = g.mw;
-  if constexpr (W::kSub) {
+  if constexpr (TileTraits<W>::kSub) {
     p.sub[b * 64 + r] = g.s0;
     p.sub[b * 64 + 16 + r] = g.s1;
   }
@@ -26,15 +26,19 @@ HZ_FN void expand_group(const typename W::Block& block, int j, int r, int64_t b,
   int8_t codes[step];
   uint8_t shifted[step];
   W::codes(block, j, codes);
-  for (int i = 0; i < step; ++i) shifted[i] = (uint8_t)(codes[i] - Traits<W>::kLow);
+  const quant::GroupScales scales = W::scales(block, j);
+  for (int i = 0; i < step; ++i) {
+    const int scale = !TileTraits<W>::kFolded ? 1 : i < 16 ? scales.s0 : scales.s1;
+    shifted[i] = (uint8_t)(scale * codes[i] - TileTraits<W>::kLow);
+  }
   uint8_t* to = p.codes + b * step * 16 + r * 4;
   for (int v = 0; v < step / 4; ++v) memcpy(to + v * 64, shifted + 4 * v, 4);
-  put_scales<W>(p, b, r, W::scales(block, j));
+  put_scales<W>(p, b, r, scales);
 }
 
 template <class W>
 static void expand(const std::byte* rows, size_t stride, int count, int64_t k0, int64_t k1, IntPanel& p) {
-  p.low = Traits<W>::kLow;
+  p.low = TileTraits<W>::kLow;
   p.blocks = (k1 - k0) / W::kStep;
   for (int r = 0; r < count; ++r) {
     const auto* block = block_at<W>(rows, stride, r, k0);
@@ -80,15 +84,15 @@ static void decode_row(const std::byte* row, int64_t k0, int64_t k1, float* out)
 
 template <class W>
 static void tile(const IntPanel& p, const std::byte* acts, int64_t groups, int64_t first_group, int tokens, float* const* y, bool carry) {
-  int_tile<Traits<W>::kTop, Traits<W>::kVariant>(p, acts, groups, first_group, tokens, y, carry);
+  int_tile<TileTraits<W>::kTop, kVariant<W>>(p, acts, groups, first_group, tokens, y, carry);
 }
 
 template <class W>
-constexpr int kActTokens = kTileTokens<Traits<W>::kTop, Traits<W>::kVariant>;
+constexpr int kActTokens = kTileTokens<TileTraits<W>::kTop, kVariant<W>>;
 
 template <class W>
 static void pack_acts(const ActRow* x, int tokens, int64_t groups, std::byte* out) {
-  pack_act_tiles<kActTokens<W>, Traits<W>::kVariant>(x, tokens, groups, Traits<W>::kLow, out);
+  pack_act_tiles<kActTokens<W>, kVariant<W>>(x, tokens, groups, TileTraits<W>::kLow, out);
 }
 
 // P: the format itself, or its expanded form.
@@ -113,10 +117,10 @@ constexpr FormatKernels make_format() {
   f.decode_row = &decode_row<W>;
   if constexpr (!W::kFloating) {
     f.step = W::kStep;
-    f.low = Traits<W>::kLow;
+    f.low = TileTraits<W>::kLow;
     f.expand = &expand<W>;
     f.act_tokens = kActTokens<W>;
-    f.act_bytes = kActBytes<Traits<W>::kVariant>;
+    f.act_bytes = kActBytes<kVariant<W>>;
     f.pack_acts = &pack_acts<W>;
     f.tile = &tile<W>;
     f.matvec_rows = &matvec_rows<W>;

@@ -67,19 +67,27 @@ static void matvec_packed(const std::byte* panel, int64_t k, const ActRow* x, in
   if (t < tokens) matvec_packed_tokens<W, 1>(panel, k, x + t, y + t);
 }
 
+// factor[h], offset[h]: of folded formats, for each half: the scale of each row, and what a code of 0 gives, in each byte.
 template <class W, int Step>
-HZ_FN void expand_steps(const uint8_t* group, int row, uint8_t* out) {
+HZ_FN void expand_steps(const uint8_t* group, int row, const VI* factor, const VI* offset, uint8_t* out) {
   if constexpr (Step < 8) {
-    store_codes(out + Step * 64 + row * 4, panel_codes<W, Step>(group, row));
-    expand_steps<W, Step + 1>(group, row, out);
+    Codes codes = panel_codes<W, Step>(group, row);
+    if constexpr (TileTraits<W>::kFolded) codes = scaled_codes(codes, factor[Step / 4], offset[Step / 4]);
+    store_codes(out + Step * 64 + row * 4, codes);
+    expand_steps<W, Step + 1>(group, row, factor, offset, out);
   }
+}
+
+template <class W>
+HZ_FN VI fold_offset(VI scale) {
+  return mul_i(add_i(mul_i(scale, set1_i(Traits<W>::kLow)), set1_i(-TileTraits<W>::kLow)), set1_i(0x01010101));
 }
 
 template <class W, class S>
 HZ_FN void store_scales(const S& s, IntPanel& p, int64_t b, int row) {
   store(p.dw + b * 16 + row, s.dw);
   if constexpr (W::kMin != quant::Min::none) store(p.mw + b * 16 + row, s.mw);
-  if constexpr (W::kSub) {
+  if constexpr (TileTraits<W>::kSub) {
     store_i(p.sub + b * 64 + row, s.s0.v);
     store_i(p.sub + b * 64 + 16 + row, s.s1.v);
   }
@@ -93,16 +101,28 @@ HZ_FN void store_scales(const S& s, IntPanel& p, int64_t b, int row) {
 template <class W>
 static void expand_packed(const std::byte* panel, int64_t k0, int64_t k1, IntPanel& p) {
   using L = PanelLayout<W>;
-  p.low = Traits<W>::kLow;
+  p.low = TileTraits<W>::kLow;
   p.blocks = (k1 - k0) / W::kStep;
   const auto* at = (const uint8_t*)panel + k0 / W::kElems * L::kBytes;
   for (int64_t k = 0; k < k1 - k0; k += W::kElems, at += L::kBytes)
     for (int row = 0; row < 16; row += kLanes) {
       const LaneBytes<W> head{at, row};
 #pragma GCC unroll 8
-      for (int j = 0; j < W::kElems / W::kStep; ++j) store_scales<W>(W::scales_of(head, j), p, k / W::kStep + j, row);
-      for (int g = 0; g < W::kElems / 32; ++g)
-        expand_steps<W, 0>(at + L::kHeadBytes + g * L::kGroupBytes, row, p.codes + (k + 32 * g) * 16);
+      for (int g = 0; g < W::kElems / 32; ++g) {
+        constexpr int kParts = 32 / W::kStep;
+        VI factor[2], offset[2];
+        for (int j = kParts * g; j < kParts * (g + 1); ++j) {
+          const auto s = W::scales_of(head, j);
+          store_scales<W>(s, p, k / W::kStep + j, row);
+          if constexpr (TileTraits<W>::kFolded) {
+            factor[0] = code_factor(s.s0.v);
+            factor[1] = code_factor(s.s1.v);
+            offset[0] = fold_offset<W>(s.s0.v);
+            offset[1] = fold_offset<W>(s.s1.v);
+          }
+        }
+        expand_steps<W, 0>(at + L::kHeadBytes + g * L::kGroupBytes, row, factor, offset, p.codes + (k + 32 * g) * 16);
+      }
     }
 }
 

@@ -10,7 +10,7 @@ struct ScalePair {
   VI first, second;
 };
 HZ_FN ScalePair scale_pair(VI s0, VI s1) { return {s0, s1}; }
-HZ_FN VI pair_products(const ScalePair& s, const int32_t* sums) {
+HZ_FN VI pair_products(const ScalePair& s, const int16_t* sums) {
   return add_i(mul_i(s.first, set1_i(sums[0])), mul_i(s.second, set1_i(sums[1])));
 }
 
@@ -24,7 +24,7 @@ struct SubDot {
   Dot<Top> dot;
   VI whole;
 
-  HZ_FN SubDot start(const SubScales&, const int32_t*, const int32_t* start) { return {Dot<Top>::start(start[0]), set1_i(0)}; }
+  HZ_FN SubDot start(const SubScales&, const int16_t*, const int32_t* start) { return {Dot<Top>::start(start[0]), set1_i(0)}; }
   template <int Step, int> void step(Codes w, const int8_t* x, const SubScales&) { dot.template step<Step>(w, x); }
   template <int Half> void end(const SubScales& s, const int32_t* start) {
     whole = add_i(whole, mul_i(dot.finish(start[Half]), Half == 0 ? s.first : s.second));

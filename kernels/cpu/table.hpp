@@ -23,10 +23,10 @@ constexpr int kSlab = 1024;  // columns expanded at a time, those of an IntPanel
 
 // Sixteen rows of weights, `blocks` groups of 32 (step16: 16) columns, in the one form the tile kernels read.
 struct IntPanel {
-  std::uint8_t* codes;   // [blocks][8][16 rows][4]: weight - low
+  std::uint8_t* codes;   // [blocks][8][16 rows][4]: weight - low; folded formats: sub-scale times weight - low
   float* dw;             // [blocks][16]
   float* mw;             // [blocks][16]; minimum of the group, or the float scale of m0, m1
-  std::int32_t* sub;     // [blocks][4][16]: s0, s1, m0, m1
+  std::int32_t* sub;     // [blocks][4][16]: s0, s1 (not of folded formats), m0, m1
   int low;               // value of code 0
   std::int64_t blocks;
 };
@@ -127,7 +127,7 @@ struct CpuKernels {
   const FormatKernels* (*format)(std::uint32_t wtype);
 };
 
-// What follows the dot of a format's blocks: which scales and minimums follow the dot.
-enum Variant : int { kPlain = 0, kMinGroup = 1, kSubScaled = 2, kSubMin = 3, kStep16 = 4 };
+// What follows the dot of a panel's blocks: which scales and minimums.
+enum Variant : int { kPlain = 0, kMinGroup = 1, kSubScaled = 2, kHalfMin = 3, kStep16 = 4 };
 
 }  // namespace hz::cpu

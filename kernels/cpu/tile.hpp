@@ -39,7 +39,7 @@ HZ_FN void int_tile_rows(const IntPanel& p, int row, const ActGroup<T, Kind>* x,
     const uint8_t* w = p.codes + b * (Kind == kStep16 ? 256 : 512) + row * 4;
     const V dw = load(p.dw + b * 16 + row);
     V whole[T];
-    if constexpr (is_sub(Kind)) {
+    if constexpr (Kind == kSubScaled) {
       const SubScales s = sub_scales(load_i(p.sub + b * 64 + row), load_i(p.sub + b * 64 + 16 + row), p.low);
       SubDot<Top> dot[T];
       for (int t = 0; t < T; ++t) dot[t] = SubDot<Top>::start(s, act.sums[t], act.starts[t]);
@@ -58,7 +58,7 @@ HZ_FN void int_tile_rows(const IntPanel& p, int row, const ActGroup<T, Kind>* x,
       const V mw = load(p.mw + b * 16 + row);
       for (int t = 0; t < T; ++t) sum[t] = fma(mw, set1(act.min_factors[t]), sum[t]);
     }
-    if constexpr (Kind == kSubMin) {
+    if constexpr (Kind == kHalfMin) {
       const ScalePair m = scale_pair(load_i(p.sub + b * 64 + 32 + row), load_i(p.sub + b * 64 + 48 + row));
       const V mw = load(p.mw + b * 16 + row);
       for (int t = 0; t < T; ++t) sum[t] = fma(to_float(pair_products(m, act.sums[t])), mul(mw, set1(act.scales[t])), sum[t]);

@@ -119,6 +119,10 @@ HZ_FN Codes lookup_codes(Codes c, const uint8_t* table) {
 }
 
 HZ_FN VI code_lanes(Codes c) { return c; }  // the four bytes of a row as one integer
+// Codes times a scale of their row and an offset added, which makes bytes of the products again: so the four codes may be taken as one
+// integer or two, whose bytes borrow from one another only on the way.
+HZ_FN VI code_factor(VI scale) { return or_i(and_i(scale, set1_i(0xffff)), shl_i<16>(scale)); }
+HZ_FN Codes scaled_codes(Codes c, VI factor, VI offset) { return _mm256_add_epi16(_mm256_mullo_epi16(c, factor), offset); }
 HZ_FN void prefetch(const void* p) { _mm_prefetch((const char*)p, _MM_HINT_T0); }
 
 HZ_FN __m256i four_codes(const int8_t* x) {
@@ -183,9 +187,10 @@ HZ_FN ScalePair scale_pair(VI s0, VI s1) {
   return {_mm256_or_si256(a, _mm256_slli_epi32(s0, 16)), _mm256_or_si256(b, _mm256_slli_epi32(s1, 16)),
           _mm256_or_si256(a, _mm256_slli_epi32(s1, 16))};
 }
-HZ_FN VI pair_products(const ScalePair& s, const int32_t* sums) {  // sums of sixteen activations: at most 2032
-  const __m128i two = _mm_loadl_epi64((const __m128i*)sums);
-  return _mm256_madd_epi16(s.both, _mm256_broadcastd_epi32(_mm_packs_epi32(two, two)));
+HZ_FN VI pair_products(const ScalePair& s, const int16_t* sums) {
+  int32_t two;
+  memcpy(&two, sums, 4);
+  return _mm256_madd_epi16(s.both, _mm256_set1_epi32(two));
 }
 
 // Scales of the two halves of a block, and what its codes are counted from: low times them.
@@ -203,7 +208,7 @@ struct SubDot {
   static constexpr int kPairs = kNarrow<Top> < 4 ? kNarrow<Top> : 4;
   __m256i low, whole;
 
-  HZ_FN SubDot start(const SubScales& s, const int32_t* sums, const int32_t*) {
+  HZ_FN SubDot start(const SubScales& s, const int16_t* sums, const int32_t*) {
     return {_mm256_setzero_si256(), s.low != 0 ? pair_products(s.offsets, sums) : _mm256_setzero_si256()};
   }
   template <int Step, int Half> void step(Codes w, const int8_t* x, const SubScales& s) {

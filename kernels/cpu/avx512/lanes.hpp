@@ -101,6 +101,10 @@ HZ_FN Codes lookup_codes(Codes c, const uint8_t* table) {
 }
 
 HZ_FN VI code_lanes(Codes c) { return c; }  // the four bytes of a row as one integer
+// Codes times a scale of their row and an offset added, which makes bytes of the products again: so the four codes may be taken as one
+// integer or two, whose bytes borrow from one another only on the way.
+HZ_FN VI code_factor(VI scale) { return or_i(and_i(scale, set1_i(0xffff)), shl_i<16>(scale)); }
+HZ_FN Codes scaled_codes(Codes c, VI factor, VI offset) { return _mm512_add_epi16(_mm512_mullo_epi16(c, factor), offset); }
 HZ_FN void prefetch(const void* p) { _mm_prefetch((const char*)p, _MM_HINT_T0); }
 
 template <int Top>
@@ -120,9 +124,10 @@ struct ScalePair {
   VI both;
 };
 HZ_FN ScalePair scale_pair(VI s0, VI s1) { return {_mm512_mask_blend_epi16(0xaaaaaaaa, s0, _mm512_slli_epi32(s1, 16))}; }
-HZ_FN VI pair_products(const ScalePair& s, const int32_t* sums) {  // sums of sixteen activations: at most 2032
-  const __m128i two = _mm_loadl_epi64((const __m128i*)sums);
-  return _mm512_madd_epi16(s.both, _mm512_broadcastd_epi32(_mm_packs_epi32(two, two)));
+HZ_FN VI pair_products(const ScalePair& s, const int16_t* sums) {
+  int32_t two;
+  memcpy(&two, sums, 4);
+  return _mm512_madd_epi16(s.both, _mm512_set1_epi32(two));
 }
 
 struct SubScales {
@@ -137,7 +142,7 @@ struct SubDot {
   Dot<Top> dot;
   V sum;
 
-  HZ_FN SubDot start(const SubScales&, const int32_t*, const int32_t* start) { return {Dot<Top>::start(start[0]), set1(0.0f)}; }
+  HZ_FN SubDot start(const SubScales&, const int16_t*, const int32_t* start) { return {Dot<Top>::start(start[0]), set1(0.0f)}; }
   template <int Step, int> void step(Codes w, const int8_t* x, const SubScales&) { dot.template step<Step>(w, x); }
   template <int Half> void end(const SubScales& s, const int32_t* start) {
     if constexpr (Half == 0) {

@@ -179,6 +179,11 @@ HZ_FN Codes lookup_codes(Codes c, const uint8_t* table) {
   return {vqtbl1q_u8(t, c.lo), vqtbl1q_u8(t, c.hi)};
 }
 HZ_FN VI code_lanes(Codes c) { return {vreinterpretq_s32_u8(c.lo), vreinterpretq_s32_u8(c.hi)}; }
+HZ_FN Codes lane_codes(VI v) { return {vreinterpretq_u8_s32(v.lo), vreinterpretq_u8_s32(v.hi)}; }
+// Codes times a scale of their row and an offset added, which makes bytes of the products again: so the four codes may be taken as one
+// integer or two, whose bytes borrow from one another only on the way.
+HZ_FN VI code_factor(VI scale) { return scale; }
+HZ_FN Codes scaled_codes(Codes c, VI factor, VI offset) { return lane_codes(add_i(mul_i(code_lanes(c), factor), offset)); }
 HZ_FN void prefetch(const void* p) { __builtin_prefetch(p); }
 
 // sdot takes signed bytes. Codes above 127 are moved down by 128, and 128 times the activations' sum joins at the end.

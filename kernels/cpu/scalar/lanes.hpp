@@ -127,6 +127,11 @@ HZ_FN Codes lookup_codes(Codes c, const uint8_t* table) {  // table[16], c < 16 
 }
 
 HZ_FN VI code_lanes(Codes c) { return (VI)c; }  // the four bytes of a row as one integer
+HZ_FN Codes lane_codes(VI v) { return (Codes)v; }
+// Codes times a scale of their row and an offset added, which makes bytes of the products again: so the four codes may be taken as one
+// integer or two, whose bytes borrow from one another only on the way.
+HZ_FN VI code_factor(VI scale) { return scale; }
+HZ_FN Codes scaled_codes(Codes c, VI factor, VI offset) { return lane_codes(add_i(mul_i(code_lanes(c), factor), offset)); }
 HZ_FN void prefetch(const void* p) { __builtin_prefetch(p); }
 
 // Exact dot products of four, from a start value that both start() and finish() are told. Top: largest code, which bounds how long a set

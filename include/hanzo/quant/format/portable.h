@@ -11,6 +11,7 @@
 //   kSub                16-wide integer sub-scales (Q2_K Q3_K Q6_K IQ2_XS IQ2_S IQ1_M)
 //   kMin                which minimum follows the dot
 //   kLow, kHigh         range of the integer weight values
+//   kScaleLow, kScaleHigh  range of the sub-scales, where their products with weights are small (needed with Min::per_half)
 //   codes(b, j, out)    the kStep integer weight values of group j (of kElems / kStep), offset, sign and
 //                       grid value included, sub-scale excluded
 //   scales(b, j)        the float scale and minimum and the integer sub-scales of group j

@@ -15,7 +15,7 @@ struct q2_k {
     uint16_t d, dmin;
   };
   static_assert(sizeof(Block) == 84);
-  static constexpr int kElems = 256, kStep = 32, kLow = 0, kHigh = 3;
+  static constexpr int kElems = 256, kStep = 32, kLow = 0, kHigh = 3, kScaleLow = 0, kScaleHigh = 15;
   static constexpr bool kFloating = false, kWeight = true, kSub = true;
   static constexpr Min kMin = Min::per_half;
   static constexpr int kBits = 2;

@@ -16,7 +16,7 @@ struct q3_k {
     uint16_t d;
   };
   static_assert(sizeof(Block) == 110);
-  static constexpr int kElems = 256, kStep = 32, kLow = -4, kHigh = 3;
+  static constexpr int kElems = 256, kStep = 32, kLow = -4, kHigh = 3, kScaleLow = -32, kScaleHigh = 31;
   static constexpr bool kFloating = false, kWeight = true, kSub = true;
   static constexpr Min kMin = Min::none;
   static constexpr int kBits = 3;
