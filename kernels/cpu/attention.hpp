@@ -14,37 +14,72 @@ struct Online {
   bool any;
 };
 
-HZ_FN float exp1(float x) {
-  float r[kLanes];
-  store(r, exp(set1(x)));
-  return r[0];
-}
+// Slots [begin, end) of the page at `base` that a query sees.
+struct Visible {
+  int begin, end;
+  HZ_FN Visible of(const AttendQuery& q, int64_t base) {
+    const int64_t begin = q.first > base ? q.first - base : 0, end = q.last - base;
+    return {(int)(begin < kPage ? begin : kPage), (int)(end < 0 ? 0 : end < kPage ? end : kPage)};
+  }
+  bool any() const { return begin < end; }
+};
 
-// Scale, softcap, ALiBi and mask; then p = e^(s - max). Returns the page's max and sum.
-HZ_FN void soften(const AttendArgs& a, const AttendQuery& q, int64_t base, int begin, int end, float* s, float* m_out, float* l_out) {
+// Scale, softcap, ALiBi and mask of the scores of one query.
+HZ_FN void shape_scores(const AttendArgs& a, const AttendQuery& q, int64_t base, const Visible& sees, float* s) {
   for (int i = 0; i < kPage; i += kLanes) {
     V x = mul(load(s + i), set1(a.scale));
     if (a.softcap > 0) x = mul(set1(a.softcap), tanh(mul(x, set1(1.0f / a.softcap))));
     store(s + i, x);
   }
   if (q.slope != 0)
-    for (int i = begin; i < end; ++i) s[i] = __builtin_fmaf(q.slope, (float)(base + i - q.position), s[i]);
-  for (int i = 0; i < begin; ++i) s[i] = -__builtin_inff();
-  for (int i = end; i < kPage; ++i) s[i] = -__builtin_inff();
-  const float m = row_max(s, kPage);
-  *m_out = m;
-  *l_out = exp_sum(s, m, kPage, s);
+    for (int i = sees.begin; i < sees.end; ++i) s[i] = __builtin_fmaf(q.slope, (float)(base + i - q.position), s[i]);
+  for (int i = 0; i < sees.begin; ++i) s[i] = -__builtin_inff();
+  for (int i = sees.end; i < kPage; ++i) s[i] = -__builtin_inff();
 }
 
-// One of the two factors is e^0, exactly 1.
-HZ_FN void merge(Online& run, float m, float l, const float* oc, int64_t n, float* o) {
-  const bool higher = !run.any || m > run.m;
-  const float a = !run.any ? 0.0f : higher ? exp1(run.m - m) : 1.0f, b = !run.any ? exp1(m - m) : higher ? 1.0f : exp1(m - run.m);
-  run.l = __builtin_fmaf(run.l, a, l * b);
-  run.m = higher ? m : run.m;
-  run.any = true;
-  const V va = set1(a), vb = set1(b);
-  for (int64_t d = 0; d < n; d += kLanes) store(o + d, fma(load(o + d), va, mul(load(oc + d), vb)));
+// p = e^(s - max) of R queries, the page's maxima and sums; one step of all before the next, so that none waits for another. What a
+// query gets that sees nothing is not used.
+template <int R>
+HZ_FN void soften(const AttendArgs& a, const AttendQuery* q, int64_t base, const Visible* sees, float (*s)[kPage], float* m, float* l) {
+  for (int r = 0; r < R; ++r) shape_scores(a, q[r], base, sees[r], s[r]);
+  for (int r = 0; r < R; ++r) {
+    V top = load(s[r]);
+    for (int i = kLanes; i < kPage; i += kLanes) top = max(top, load(s[r] + i));
+    m[r] = lane_max(top);
+  }
+  for (int r = 0; r < R; ++r)
+    for (int i = 0; i < kPage; i += kLanes) store(s[r] + i, exp(sub(load(s[r] + i), set1(m[r]))));
+  for (int r = 0; r < R; ++r) l[r] = lane_sum(s[r], kPage, [](V v, V acc) { return add(acc, v); });
+}
+
+// Adds the page's (m, l, o) of R queries to the running results `run` and `out` [R][n], for those that see any of it. One of the two
+// factors of a query is e^0, exactly 1; the others are computed together.
+template <int R>
+HZ_FN void merge(Online* run, const bool* seen, const float* m, const float* l, const float* const* oc, int64_t n, float* out) {
+  constexpr int kVecs = (R + kLanes - 1) / kLanes;
+  float e[kVecs * kLanes] = {};
+  bool higher[R];
+  for (int r = 0; r < R; ++r) {
+    higher[r] = !run[r].any || m[r] > run[r].m;
+    const float less = !run[r].any ? m[r] : higher[r] ? run[r].m : m[r], more = higher[r] ? m[r] : run[r].m;
+    e[r] = less - more;
+  }
+  for (int i = 0; i < kVecs * kLanes; i += kLanes) store(e + i, exp(load(e + i)));
+  for (int r = 0; r < R; ++r) {
+    if (!seen[r]) continue;
+    const bool first = !run[r].any;
+    const float a = first ? 0.0f : higher[r] ? e[r] : 1.0f, b = first ? e[r] : higher[r] ? 1.0f : e[r];
+    run[r].l = __builtin_fmaf(run[r].l, a, l[r] * b);
+    run[r].m = higher[r] ? m[r] : run[r].m;
+    run[r].any = true;
+    const V va = set1(a), vb = set1(b);
+    float* o = out + r * n;
+    for (int64_t d = 0; d < n; d += kLanes) store(o + d, fma(load(o + d), va, mul(load(oc[r] + d), vb)));
+  }
+}
+HZ_FN void merge_one(Online& run, float m, float l, const float* oc, int64_t n, float* o) {
+  const bool seen = true;
+  merge<1>(&run, &seen, &m, &l, &oc, n, o);
 }
 
 HZ_FN void put_stats(const AttendQuery& q, const Online& run) {
@@ -53,16 +88,7 @@ HZ_FN void put_stats(const AttendQuery& q, const Online& run) {
   q.stats[1] = run.l;
 }
 
-// Slots [begin, end) of the page at `base` that a query sees.
-struct Visible {
-  int begin, end;
-  HZ_FN Visible of(const AttendQuery& q, int64_t base) {
-    const int64_t begin = q.first > base ? q.first - base : 0, end = q.last - base;
-    return {(int)(begin < kPage ? begin : kPage), (int)(end < 0 ? 0 : end < kPage ? end : kPage)};
-  }
-};
-
-// R queries and one page; each(r, m, l, o) takes the result of query r, where it sees any of the page.
+// R queries and one page; each.operator()<R>(seen, m, l, o) takes the results, where any of them sees any of the page.
 template <class Cache, int R, class F>
 HZ_FN void attend_page(const AttendArgs& a, int64_t page, const AttendQuery* q, const typename Cache::Query* query,
                        const typename Cache::Page& view, const std::byte* next, F&& each) {
@@ -80,21 +106,23 @@ HZ_FN void attend_page(const AttendArgs& a, int64_t page, const AttendQuery* q, 
   alignas(64) float page_out[R][kMaxDim];
   float* oc[R];
   float m[R], l[R];
+  bool seen[R];
   const std::byte* v = a.pages[page] + a.v_offset;
   Cache::template scores<R>(a, a.pages[page] + a.k_offset, query, s, v);
+  soften<R>(a, q, base, sees, s, m, l);
   bool shared = R > 1 && common_begin < common_end;
   for (int r = 0; r < R; ++r) {
     oc[r] = page_out[r];
+    seen[r] = sees[r].any();
     shared = shared && sees[r].begin == common_begin;
-    if (sees[r].begin < sees[r].end) soften(a, q[r], base, sees[r].begin, sees[r].end, s[r], &m[r], &l[r]);
   }
   if (shared) Cache::template values<R>(a, view, v, s, common_begin, common_end, oc, false, next);
   for (int r = 0; r < R; ++r) {
-    if (sees[r].begin >= sees[r].end) continue;
-    if (!shared) Cache::template values<1>(a, view, v, s + r, sees[r].begin, sees[r].end, oc + r, false, next);
-    else if (sees[r].end > common_end) Cache::template values<1>(a, view, v, s + r, common_end, sees[r].end, oc + r, true, next);
-    each(r, m[r], l[r], oc[r]);
+    if (!shared && seen[r]) Cache::template values<1>(a, view, v, s + r, sees[r].begin, sees[r].end, oc + r, false, next);
+    else if (seen[r] && sees[r].end > common_end)
+      Cache::template values<1>(a, view, v, s + r, common_end, sees[r].end, oc + r, true, next);
   }
+  each.template operator()<R>(seen, m, l, oc);
 }
 
 // The result of one query: its sink as a last page, then o / l.
@@ -103,14 +131,15 @@ HZ_FN void finish_query(const AttendArgs& a, const AttendQuery& q, Online& run, 
   if (q.sink != nullptr) {
     alignas(64) float none[kMaxDim];
     memset(none, 0, (size_t)stride * 4);
-    merge(run, *q.sink, 1.0f, none, stride, out);
+    merge_one(run, *q.sink, 1.0f, none, stride, out);
   }
   put_stats(q, run);
   const V l = set1(run.l);
   map_row(a.value_dim, q.out, [&](int64_t i, int m) { return div(take(out, i, m), l); });
 }
 
-// Pages [first, last) for up to kTileQueries queries, ascending; each(page, query, m, l, o) takes the results.
+// Pages [first, last) for up to kTileQueries queries, ascending; each.operator()<R>(page, query, seen, m, l, o) takes the results of R
+// queries from `query` on.
 template <class Cache, class F>
 HZ_FN void attend_range(const AttendArgs& a, const AttendQuery* q, int count, int64_t first, int64_t last, F&& each) {
   typename Cache::Query query[kTileQueries];
@@ -123,7 +152,9 @@ HZ_FN void attend_range(const AttendArgs& a, const AttendQuery* q, int count, in
     const auto group = [&]<int R>() {
       for (; i + R <= count; i += R)
         attend_page<Cache, R>(a, page, q + i, query + i, view, next,
-                              [&](int r, float m, float l, const float* o) { each(page, i + r, m, l, o); });
+                              [&]<int N>(const bool* seen, const float* m, const float* l, const float* const* o) {
+                                each.template operator()<N>(page, i, seen, m, l, o);
+                              });
     };
     group.template operator()<kGroup>();
     if constexpr (kGroup > 3) group.template operator()<3>();
@@ -146,7 +177,9 @@ HZ_FN void attend_tile(const AttendArgs& a, const AttendQuery* q, int count) {
     last = q[r].last > last ? q[r].last : last;
   }
   attend_range<Cache>(a, q, count, first / kPage, (last + kPage - 1) / kPage,
-                      [&](int64_t, int r, float m, float l, const float* o) { merge(run[r], m, l, o, stride, out + r * stride); });
+                      [&]<int R>(int64_t, int i, const bool* seen, const float* m, const float* l, const float* const* o) {
+                        merge<R>(run + i, seen, m, l, o, stride, out + i * stride);
+                      });
   for (int r = 0; r < count; ++r) finish_query(a, q[r], run[r], out + r * stride);
 }
 
@@ -169,13 +202,17 @@ template <class Cache>
 HZ_FN void attend_part(const AttendArgs& a, const AttendQuery* q, int count, int64_t first, int64_t last, float* rows) {
   const int64_t stride = stride16(a.value_dim), width = kPartHead + stride;
   for (int64_t i = 0; i < (last - first) * count; ++i) rows[i * width + 2] = 0.0f;
-  attend_range<Cache>(a, q, count, first, last, [&](int64_t page, int r, float m, float l, const float* o) {
-    float* row = rows + ((page - first) * count + r) * width;
-    row[0] = m;
-    row[1] = l;
-    row[2] = 1.0f;
-    memcpy(row + kPartHead, o, (size_t)stride * 4);
-  });
+  attend_range<Cache>(a, q, count, first, last,
+                      [&]<int R>(int64_t page, int i, const bool* seen, const float* m, const float* l, const float* const* o) {
+                        for (int r = 0; r < R; ++r) {
+                          if (!seen[r]) continue;
+                          float* row = rows + ((page - first) * count + i + r) * width;
+                          row[0] = m[r];
+                          row[1] = l[r];
+                          row[2] = 1.0f;
+                          memcpy(row + kPartHead, o[r], (size_t)stride * 4);
+                        }
+                      });
 }
 static void attend_pages(const AttendArgs& a, const AttendQuery* q, int count, int64_t first, int64_t last, float* rows) {
   switch (a.kind) {
@@ -193,7 +230,7 @@ static void attend_merge(const AttendArgs& a, const AttendQuery* q, int count, i
     memset(out, 0, (size_t)stride * 4);
     for (int64_t page = 0; page < pages; ++page) {
       const float* row = rows + (page * count + r) * width;
-      if (row[2] != 0) merge(run, row[0], row[1], row + kPartHead, stride, out);
+      if (row[2] != 0) merge_one(run, row[0], row[1], row + kPartHead, stride, out);
     }
     finish_query(a, q[r], run, out);
   }

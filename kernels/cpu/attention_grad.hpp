@@ -75,6 +75,12 @@ static void read_queries(const AttendArgs& a, const AttendGradArgs& g, int64_t t
   transpose(tile.dout, a.value_dim, n, a.value_dim, tile.dout_t, kPage);
 }
 
+HZ_FN float exp1(float x) {
+  float r[kLanes];
+  store(r, exp(set1(x)));
+  return r[0];
+}
+
 // From raw dots s and dp of one query with 64 keys: p into s, the gradient of the dots into dp. Outside [begin, end): 0.
 HZ_FN void soften_grad(const AttendArgs& a, const AttendQuery& q, int64_t base, int begin, int end, float delta, float* s, float* dp) {
   const V m = set1(q.stats[0]), inv = set1(1.0f / q.stats[1]), d = set1(delta), scale = set1(a.scale);
