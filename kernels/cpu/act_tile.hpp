@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Activations as the tile kernels read them: what a tile of T tokens has of one group of 32 columns lies together, so that one
-// pointer reaches all of it at fixed distances (the registers hold no pointer for each token), and no cache line is shared by rows
-// whose distance is a power of two. Packed once a product, read by every panel.
+// pointer reaches all of it at fixed distances (the registers hold no pointer for each token), and rows of activations whose
+// distance is a power of two do not contend for one set of a cache. Packed once a product, read by every panel.
 #pragma once
 
 namespace hz::cpu {
@@ -64,17 +64,17 @@ HZ_FN void pack_group(const ActRow* x, int64_t group, int low, ActGroup<T, Kind>
 template <int Kind>
 constexpr int64_t kActBytes = sizeof(ActGroup<1, Kind>);
 
-// Where the tile that begins at token t has its group, in activations of `groups` groups packed tile after tile.
+// The byte where the tile that begins at token t has its group, in activations of `groups` groups packed tile after tile.
 template <int T, int Kind>
-HZ_FN const ActGroup<T, Kind>* act_tile(const std::byte* acts, int64_t groups, int64_t t, int64_t group) {
+HZ_FN int64_t act_place(int64_t groups, int64_t t, int64_t group) {
   static_assert(sizeof(ActGroup<T, Kind>) == T * kActBytes<Kind>);
-  return (const ActGroup<T, Kind>*)(acts + (t * groups + T * group) * kActBytes<Kind>);
+  return (t * groups + T * group) * kActBytes<Kind>;
 }
 
 template <int Most, int Kind>
 HZ_FN void pack_act_tiles(const ActRow* x, int tokens, int64_t groups, int low, std::byte* out) {
   each_tile<Most>(tokens, [&]<int T>(int t) {
-    auto* to = (ActGroup<T, Kind>*)act_tile<T, Kind>(out, groups, t, 0);
+    auto* to = (ActGroup<T, Kind>*)(out + act_place<T, Kind>(groups, t, 0));
     for (int64_t g = 0; g < groups; ++g) pack_group<T, Kind>(x + t, g, low, to[g]);
   });
 }

@@ -42,11 +42,7 @@ HZ_FN void shape_scores(const AttendArgs& a, const AttendQuery& q, int64_t base,
 template <int R>
 HZ_FN void soften(const AttendArgs& a, const AttendQuery* q, int64_t base, const Visible* sees, float (*s)[kPage], float* m, float* l) {
   for (int r = 0; r < R; ++r) shape_scores(a, q[r], base, sees[r], s[r]);
-  for (int r = 0; r < R; ++r) {
-    V top = load(s[r]);
-    for (int i = kLanes; i < kPage; i += kLanes) top = max(top, load(s[r] + i));
-    m[r] = lane_max(top);
-  }
+  for (int r = 0; r < R; ++r) m[r] = row_max(s[r], kPage);
   for (int r = 0; r < R; ++r)
     for (int i = 0; i < kPage; i += kLanes) store(s[r] + i, exp(sub(load(s[r] + i), set1(m[r]))));
   for (int r = 0; r < R; ++r) l[r] = lane_sum(s[r], kPage, [](V v, V acc) { return add(acc, v); });

@@ -37,6 +37,7 @@ constexpr bool folds() {
 // What the tile kernels ask: of an expanded panel.
 template <class W>
 struct TileTraits {
+  static_assert(W::kMin != quant::Min::per_half);  // the tile kernels have a minimum for each half behind one dot alone
   static constexpr bool kFolded = false, kSub = W::kSub;
   static constexpr int kLow = Traits<W>::kLow, kTop = Traits<W>::kTop;
 };

@@ -72,7 +72,7 @@ template <int Top, int Kind>
 HZ_FN void int_tile(const IntPanel& p, const std::byte* acts, int64_t groups, int64_t first_group, int tokens, float* const* y,
                     bool carry) {
   each_tile<kTileTokens<Top, Kind>>(tokens, [&]<int T>(int t) {
-    const auto* x = act_tile<T, Kind>(acts, groups, t, first_group);
+    const auto* x = (const ActGroup<T, Kind>*)(acts + act_place<T, Kind>(groups, t, first_group));
     for (int row = 0; row < 16; row += kLanes) int_tile_rows<Top, T, Kind>(p, row, x, y + t, carry);
   });
 }

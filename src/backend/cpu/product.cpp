@@ -22,7 +22,7 @@ struct alignas(64) Slab {
   float floats[kFloatSlab * 16];
 };
 
-// Per-thread working memory of the products; grows to the largest panel seen.
+// Per-thread working memory of the products; what is as long as the tokens are many grows to the most seen.
 struct Scratch {
   std::unique_ptr<Slab> slab = std::make_unique<Slab>();
   std::vector<float> edge;
@@ -126,6 +126,17 @@ void Product::run_tile(std::int64_t row, int count, const std::byte* packed) con
 
 namespace {
 
+// body(j, item) for all items of parts whose items, added up, end at ends[j].
+template <class Body>
+void each_item(int threads, const std::vector<std::int64_t>& ends, Body&& body) {
+  parallel_for(threads, ends.empty() ? 0 : ends.back(), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t n = begin; n < end; ++n) {
+      const auto j = static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), n) - ends.begin());
+      body(j, n - (j == 0 ? 0 : ends[j - 1]));
+    }
+  });
+}
+
 // The activations of one call's products, packed once for all that read the same rows in the same form.
 class PackedActs {
  public:
@@ -144,19 +155,15 @@ class PackedActs {
       ends.push_back((ends.empty() ? 0 : ends.back()) + products[j].pack_items());
       bytes += (products[j].packed_bytes() + 63) / 64 * 64;
     }
-    if (packers.empty()) return;
     if (bytes > capacity) {
       memory.reset();
+      capacity = 0;  // should the next line throw
       memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
       capacity = bytes;
     }
     base_ = memory.get();
-    parallel_for(bytes < kSerialBytes ? 1 : threads, ends.back(), 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t n = begin; n < end; ++n) {
-        const auto i = static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), n) - ends.begin());
-        products[packers[i]].pack(n - (i == 0 ? 0 : ends[i - 1]), base_ + at_[packers[i]]);
-      }
-    });
+    each_item(bytes < kSerialBytes ? 1 : threads, ends,
+              [&](std::size_t i, std::int64_t item) { products[packers[i]].pack(item, base_ + at_[packers[i]]); });
   }
   const std::byte* of(std::size_t product) const { return base_ + at_[product]; }
 
@@ -170,15 +177,9 @@ class PackedActs {
 
 void run_products(const std::vector<Product>& products, int threads) {
   std::vector<std::int64_t> ends;
-  std::int64_t total = 0;
-  for (const Product& p : products) ends.push_back(total += p.items());
+  for (const Product& p : products) ends.push_back((ends.empty() ? 0 : ends.back()) + p.items());
   const PackedActs packed(products, threads);
-  parallel_for(threads, total, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t n = begin; n < end; ++n) {
-      const auto j = static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), n) - ends.begin());
-      products[j].run(n - (j == 0 ? 0 : ends[j - 1]), packed.of(j));
-    }
-  });
+  each_item(threads, ends, [&](std::size_t j, std::int64_t item) { products[j].run(item, packed.of(j)); });
 }
 
 }  // namespace hz::cpu
