@@ -81,6 +81,7 @@ HZ_FN void pack_act_tiles(const ActRow* x, int tokens, int64_t groups, int low, 
 
 // The same of float activations: tiles of [k][T].
 constexpr int kFloatTokens = kLanes == 1 ? 4 : kLanes == 8 ? 6 : 12;
+constexpr int kFloatPanels = kLanes == 16 ? kMostFloatPanels : 1;
 
 static void pack_float_acts(const float* const* x, int64_t k, int tokens, float* out) {
   each_tile<kFloatTokens>(tokens, [&]<int T>(int t) {

@@ -77,15 +77,19 @@ HZ_FN void int_tile(const IntPanel& p, const std::byte* acts, int64_t groups, in
   });
 }
 
-// Float weights: w [k][16], y = fma(w, x, y); x [k][T].
+// Float weights, G vectors of rows from `row` on: w [row / 16][k][16], y = fma(w, x, y); x [k][T].
 template <int G, int T>
 HZ_FN void float_tile_rows(const float* w, int row, const float* x, int64_t k, float* const* y, bool carry) {
   V sum[T][G];
   for (int t = 0; t < T; ++t)
     for (int g = 0; g < G; ++g) sum[t][g] = carry ? load(y[t] + row + g * kLanes) : set1(0.0f);
+#pragma GCC unroll 2
   for (int64_t i = 0; i < k; ++i) {
     V wi[G];
-    for (int g = 0; g < G; ++g) wi[g] = load(w + i * 16 + row + g * kLanes);
+    for (int g = 0; g < G; ++g) {
+      const int r = row + g * kLanes;
+      wi[g] = load(w + (r / 16 * k + i) * 16 + r % 16);
+    }
     for (int t = 0; t < T; ++t) {
       const V xi = set1(x[i * T + t]);
       for (int g = 0; g < G; ++g) sum[t][g] = fma(wi[g], xi, sum[t][g]);
@@ -94,13 +98,17 @@ HZ_FN void float_tile_rows(const float* w, int row, const float* x, int64_t k, f
   for (int t = 0; t < T; ++t)
     for (int g = 0; g < G; ++g) store(y[t] + row + g * kLanes, sum[t][g]);
 }
-// `count` of k columns from `first` on; w begins there.
-static void float_tile(const float* w, const float* acts, int64_t k, int64_t first, int64_t count, int tokens, float* const* y,
+// `count` of k columns from `first` on; w begins there. Two vectors of rows share an activation: with one, loads are as many as
+// products, and those are what a core does two of at a time.
+static void float_tile(const float* w, int panels, const float* acts, int64_t k, int64_t first, int64_t count, int tokens, float* const* y,
                        bool carry) {
-  constexpr int kGroups = kLanes == 8 ? 2 : 1;  // at most twelve sums
+  constexpr int kPair = kLanes == 1 ? 1 : 2;
   each_tile<kFloatTokens>(tokens, [&]<int T>(int t) {
     const float* x = acts + t * k + first * T;
-    for (int row = 0; row < 16; row += kGroups * kLanes) float_tile_rows<kGroups, T>(w, row, x, count, y + t, carry);
+    int row = 0;
+    for (; row + kPair * kLanes <= 16 * panels; row += kPair * kLanes) float_tile_rows<kPair, T>(w, row, x, count, y + t, carry);
+    if constexpr (kLanes == 16)
+      if (row < 16 * panels) float_tile_rows<1, T>(w, row, x, count, y + t, carry);
   });
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What much of the library and the tools includes, compiled once for each of them; every source names its own too.
+// What much of the library includes, compiled once for each of its parts; every source names its own too. Without nlohmann/json:
+// its inline functions are instantiated in every source that has it, half a second each.
 // No guard: it is a compilation of its own and included before any other line.
 #include <fmt/format.h>
 
@@ -10,7 +11,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -129,7 +129,7 @@ void float_format(const CpuKernels& set, const cpu::FormatKernels& f, const std:
     else f.expand_float(bytes, stride, kRows, 0, k, decoded.data());
     out.add(set, "decode " + name, decoded);
     out.add(set, "product " + name,
-            product([&](float* const* y) { set.float_tile(decoded.data(), acts.data(), k, 0, k, kTokens, y, false); }));
+            product([&](float* const* y) { set.float_tile(decoded.data(), 1, acts.data(), k, 0, k, kTokens, y, false); }));
   }
   out.add(set, "product " + name, product([&](float* const* y) {
             for (int t = 0; t < kTokens; ++t) f.float_matvec(packed.data(), packed.size(), 1, k, tokens[t], y[t]);

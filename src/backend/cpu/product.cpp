@@ -12,14 +12,14 @@ namespace hz::cpu {
 namespace {
 
 constexpr int kFewTokens = 3;  // up to here straight from the weights
-constexpr std::int64_t kFloatSlab = 256;  // columns decoded to floats at a time: 16 KiB, half of what is nearest to a core
+constexpr std::int64_t kFloatSlab = 256;  // columns of a panel decoded to floats at a time: 16 KiB, half of what is nearest to a core
 
 // What is expanded of sixteen rows; vectors are loaded from it all the time, none across two cache lines.
 struct alignas(64) Slab {
   std::uint8_t codes[kSlab * 16];
   float scales[kSlab], mins[kSlab];  // 16-wide steps: kSlab / 16 blocks of 16 rows
   std::int32_t sub[kSlab * 4];
-  float floats[kFloatSlab * 16];
+  float floats[kMostFloatPanels * kFloatSlab * 16];
 };
 
 // Per-thread working memory of the products; what is as long as the tokens are many grows to the most seen.
@@ -77,8 +77,9 @@ bool Product::packs_as(const Product& o) const {
 void Product::run(std::int64_t item, const std::byte* packed) const {
   const std::int64_t row = item * item_rows();
   const int count = static_cast<int>(std::min(item_rows(), w_.rows - row));
-  if (direct()) run_direct(row, count);
-  else run_tile(row, count, packed);
+  if (direct()) return run_direct(row, count);
+  if (count == item_rows()) return run_tile(row, count, packed);
+  for (int r = 0; r < count; r += 16) run_tile(row + r, std::min(16, count - r), packed);
 }
 
 void Product::run_direct(std::int64_t row, int count) const {
@@ -101,27 +102,45 @@ void Product::run_direct(std::int64_t row, int count) const {
   }
 }
 
+std::int64_t Product::item_rows() const {
+  if (direct()) return 64;
+  return integer() ? 16 : 16 * set_->float_panels;
+}
+
 void Product::run_tile(std::int64_t row, int count, const std::byte* packed) const {
-  Scratch& s = scratch();
+  float* const* y = scratch().targets(y_, row, count < 16);
+  if (integer()) int_tile(row, count, packed, y);
+  else float_tile(row, count, packed, y);
+  if (count < 16) scratch().copy_edge(y_, row, count);
+}
+
+void Product::int_tile(std::int64_t row, int count, const std::byte* packed, float* const* y) const {
   const FormatKernels& f = *w_.kernels;
   const std::byte* rows = w_.data + static_cast<std::size_t>(row) * w_.stride;
   const std::byte* panel = w_.panels ? w_.panels->at(w_.first_panel + row / 16) : nullptr;
-  float* const* y = s.targets(y_, row, count < 16);
-  IntPanel ints = integer() ? s.panel() : IntPanel{};
-  const std::int64_t slab = integer() ? kSlab : kFloatSlab;
-  for (std::int64_t k = 0; k < w_.cols; k += slab) {
-    const std::int64_t end = std::min(w_.cols, k + slab);
-    if (integer()) {
-      if (panel) f.expand_packed(panel, k, end, ints);
-      else f.expand(rows, w_.stride, count, k, end, ints);
-      f.tile(ints, packed, w_.cols / 32, k / 32, tokens(), y, k > 0);
-    } else {
-      if (panel) f.expand_float_packed(panel, k, end, s.slab->floats);
-      else f.expand_float(rows, w_.stride, count, k, end, s.slab->floats);
-      set_->float_tile(s.slab->floats, reinterpret_cast<const float*>(packed), w_.cols, k, end - k, tokens(), y, k > 0);
-    }
+  IntPanel ints = scratch().panel();
+  for (std::int64_t k = 0; k < w_.cols; k += kSlab) {
+    const std::int64_t end = std::min(w_.cols, k + kSlab);
+    if (panel) f.expand_packed(panel, k, end, ints);
+    else f.expand(rows, w_.stride, count, k, end, ints);
+    f.tile(ints, packed, w_.cols / 32, k / 32, tokens(), y, k > 0);
   }
-  if (count < 16) s.copy_edge(y_, row, count);
+}
+
+void Product::float_tile(std::int64_t row, int count, const std::byte* packed, float* const* y) const {
+  const FormatKernels& f = *w_.kernels;
+  const int panels = (count + 15) / 16;
+  float* floats = scratch().slab->floats;
+  for (std::int64_t k = 0; k < w_.cols; k += kFloatSlab) {
+    const std::int64_t end = std::min(w_.cols, k + kFloatSlab);
+    for (int p = 0; p < panels; ++p) {
+      const std::int64_t first = row + 16 * p;
+      float* to = floats + p * (end - k) * 16;
+      if (w_.panels) f.expand_float_packed(w_.panels->at(w_.first_panel + first / 16), k, end, to);
+      else f.expand_float(w_.data + static_cast<std::size_t>(first) * w_.stride, w_.stride, std::min(16, count - 16 * p), k, end, to);
+    }
+    set_->float_tile(floats, panels, reinterpret_cast<const float*>(packed), w_.cols, k, end - k, tokens(), y, k > 0);
+  }
 }
 
 namespace {

@@ -40,9 +40,11 @@ class Product {
   bool integer() const { return !acts_.empty(); }
   int tokens() const { return static_cast<int>(y_.size()); }
   bool direct() const;  // few tokens: straight from the weights' bytes or panels, no expansion
-  std::int64_t item_rows() const { return direct() ? 64 : 16; }
+  std::int64_t item_rows() const;
   void run_direct(std::int64_t row, int count) const;
   void run_tile(std::int64_t row, int count, const std::byte* packed) const;
+  void int_tile(std::int64_t row, int count, const std::byte* packed, float* const* y) const;
+  void float_tile(std::int64_t row, int count, const std::byte* packed, float* const* y) const;
   int tile_tokens() const { return integer() ? w_.kernels->act_tokens : set_->float_tokens; }
   std::size_t token_bytes() const;  // packed
 
