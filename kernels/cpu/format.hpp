@@ -37,6 +37,9 @@ struct FormatKernels {
                bool carry);
   // Few tokens straight from the packed panel: y[t] [16].
   void (*matvec_packed)(const std::byte* panel, std::int64_t k, const ActRow* x, int tokens, float* const* y);
+  // The same of at most packed_tile_tokens tokens, packed by pack_acts: faster than to expand and to use the panel once.
+  int packed_tile_tokens;
+  void (*packed_tile)(const std::byte* panel, std::int64_t k, const std::byte* acts, int tokens, float* const* y);
   // Float formats: one token against `panels` consecutive packed panels; y [panels * 16].
   void (*float_matvec)(const std::byte* first, std::size_t panel_bytes, int panels, std::int64_t k, const float* x, float* y);
   // Few tokens straight from GGUF bytes: y[t][row] for `count` rows.

@@ -5,6 +5,8 @@
 namespace hz::cpu {
 inline namespace HZ_UNIT {
 
+constexpr int kAhead = 2048;  // bytes that are asked for before they are read
+
 // Steps [Begin, End) of a 32-group into the dots of T tokens; x[t] points at the group's activations.
 template <class W, int Begin, int End, int Base, int T, class D>
 HZ_FN void panel_steps(D* dot, const uint8_t* group, int row, const int8_t* const* x, int64_t k) {
@@ -39,7 +41,7 @@ HZ_FN void panel_group(const LaneBytes<W>& head, int j, const uint8_t* group, in
 template <class W, int T>
 HZ_FN void matvec_packed_tokens(const std::byte* panel, int64_t k, const ActRow* x, float* const* y) {
   using L = PanelLayout<W>;
-  constexpr int kAhead = 2048, kHalves = 16 / kLanes;  // bytes; vectors of rows
+  constexpr int kHalves = 16 / kLanes;  // vectors of rows
   const int8_t* codes[T];
   for (int t = 0; t < T; ++t) codes[t] = x[t].codes;
   V sum[kHalves][T];
@@ -67,33 +69,72 @@ static void matvec_packed(const std::byte* panel, int64_t k, const ActRow* x, in
   if (t < tokens) matvec_packed_tokens<W, 1>(panel, k, x + t, y + t);
 }
 
-// factor[h], offset[h]: of folded formats, for each half: the scale of each row, and what a code of 0 gives, in each byte.
-template <class W, int Step>
-HZ_FN void expand_steps(const uint8_t* group, int row, const VI* factor, const VI* offset, uint8_t* out) {
-  if constexpr (Step < 8) {
-    Codes codes = panel_codes<W, Step>(group, row);
-    if constexpr (TileTraits<W>::kFolded) codes = scaled_codes(codes, factor[Step / 4], offset[Step / 4]);
-    store_codes(out + Step * 64 + row * 4, codes);
-    expand_steps<W, Step + 1>(group, row, factor, offset, out);
-  }
-}
+// kLanes rows of W::kStep columns of a packed panel, which begin at step First of the 32 columns at `at`, as tile_group reads them
+// (tile.hpp). Of folded formats, for each half: the scale of each row, and what a code of 0 gives, in each byte.
+template <class W, int First>
+struct PackedGroup {
+  const uint8_t* at;
+  int row;
+  decltype(W::scales_of(*(const LaneBytes<W>*)nullptr, 0)) s;
+  VI factor[2], offset[2];
 
-template <class W>
-HZ_FN VI fold_offset(VI scale) {
-  return mul_i(add_i(mul_i(scale, set1_i(Traits<W>::kLow)), set1_i(-TileTraits<W>::kLow)), set1_i(0x01010101));
-}
-
-template <class W, class S>
-HZ_FN void store_scales(const S& s, IntPanel& p, int64_t b, int row) {
-  store(p.dw + b * 16 + row, s.dw);
-  if constexpr (W::kMin != quant::Min::none) store(p.mw + b * 16 + row, s.mw);
-  if constexpr (TileTraits<W>::kSub) {
-    store_i(p.sub + b * 64 + row, s.s0.v);
-    store_i(p.sub + b * 64 + 16 + row, s.s1.v);
+  PackedGroup(const LaneBytes<W>& head, int j, const uint8_t* from, int first_row) : at(from), row(first_row), s(W::scales_of(head, j)) {
+    if constexpr (TileTraits<W>::kFolded) {
+      fold(0, s.s0.v);
+      fold(1, s.s1.v);
+    }
   }
-  if constexpr (W::kMin == quant::Min::per_half) {
-    store_i(p.sub + b * 64 + 32 + row, s.m0.v);
-    store_i(p.sub + b * 64 + 48 + row, s.m1.v);
+  void fold(int half, VI scale) {
+    factor[half] = code_factor(scale);
+    const VI low = add_i(mul_i(scale, set1_i(Traits<W>::kLow)), set1_i(-TileTraits<W>::kLow));
+    offset[half] = mul_i(low, set1_i(0x01010101));
+  }
+  template <int Step> Codes codes() const {
+    const Codes c = panel_codes<W, First + Step>(at, row);
+    if constexpr (TileTraits<W>::kFolded) return scaled_codes(c, factor[Step / 4], offset[Step / 4]);
+    else return c;
+  }
+  V dw() const { return s.dw; }
+  V mw() const { return s.mw; }
+  SubScales sub() const { return sub_scales(s.s0.v, s.s1.v, TileTraits<W>::kLow); }
+  ScalePair mins() const { return scale_pair(s.m0.v, s.m1.v); }
+
+  template <int Step = 0>
+  void store_codes_to(uint8_t* out) const {
+    if constexpr (Step < W::kStep / 4) {
+      store_codes(out + Step * 64 + row * 4, codes<Step>());
+      store_codes_to<Step + 1>(out);
+    }
+  }
+  void store_to(IntPanel& p, int64_t b) const {
+    store(p.dw + b * 16 + row, s.dw);
+    if constexpr (W::kMin != quant::Min::none) store(p.mw + b * 16 + row, s.mw);
+    if constexpr (TileTraits<W>::kSub) {
+      store_i(p.sub + b * 64 + row, s.s0.v);
+      store_i(p.sub + b * 64 + 16 + row, s.s1.v);
+    }
+    if constexpr (W::kMin == quant::Min::per_half) {
+      store_i(p.sub + b * 64 + 32 + row, s.m0.v);
+      store_i(p.sub + b * 64 + 48 + row, s.m1.v);
+    }
+    store_codes_to(p.codes + b * W::kStep * 16);
+  }
+};
+
+// each(group of W::kStep columns, which of them in the block, which of two in 32 columns) for kLanes rows of a packed block.
+template <class W, class F>
+HZ_FN void each_packed_group(const uint8_t* at, int row, F&& each) {
+  using L = PanelLayout<W>;
+  const LaneBytes<W> head{at, row};
+#pragma GCC unroll 8
+  for (int g = 0; g < W::kElems / 32; ++g) {
+    const uint8_t* codes = at + L::kHeadBytes + g * L::kGroupBytes;
+    if constexpr (W::kStep == 16) {
+      each(PackedGroup<W, 0>(head, 2 * g, codes, row), 2 * g, 0);
+      each(PackedGroup<W, 4>(head, 2 * g + 1, codes, row), 2 * g + 1, 1);
+    } else {
+      each(PackedGroup<W, 0>(head, g, codes, row), g, 0);
+    }
   }
 }
 
@@ -105,25 +146,31 @@ static void expand_packed(const std::byte* panel, int64_t k0, int64_t k1, IntPan
   p.blocks = (k1 - k0) / W::kStep;
   const auto* at = (const uint8_t*)panel + k0 / W::kElems * L::kBytes;
   for (int64_t k = 0; k < k1 - k0; k += W::kElems, at += L::kBytes)
-    for (int row = 0; row < 16; row += kLanes) {
-      const LaneBytes<W> head{at, row};
-#pragma GCC unroll 8
-      for (int g = 0; g < W::kElems / 32; ++g) {
-        constexpr int kParts = 32 / W::kStep;
-        VI factor[2], offset[2];
-        for (int j = kParts * g; j < kParts * (g + 1); ++j) {
-          const auto s = W::scales_of(head, j);
-          store_scales<W>(s, p, k / W::kStep + j, row);
-          if constexpr (TileTraits<W>::kFolded) {
-            factor[0] = code_factor(s.s0.v);
-            factor[1] = code_factor(s.s1.v);
-            offset[0] = fold_offset<W>(s.s0.v);
-            offset[1] = fold_offset<W>(s.s1.v);
-          }
-        }
-        expand_steps<W, 0>(at + L::kHeadBytes + g * L::kGroupBytes, row, factor, offset, p.codes + (k + 32 * g) * 16);
-      }
-    }
+    for (int row = 0; row < 16; row += kLanes)
+      each_packed_group<W>(at, row, [&](const auto& group, int j, int) { group.store_to(p, k / W::kStep + j); });
+}
+
+// What expand_packed and the tile kernel give, for the tokens of one tile: codes go from the panel into the dots and are kept nowhere,
+// so that weights are made while others are waited for.
+template <class W, int T, int Kind>
+HZ_FN void packed_tile_rows(const uint8_t* at, int row, int64_t k, const ActGroup<T, Kind>* x, float* const* y) {
+  V sum[T];
+  for (int t = 0; t < T; ++t) sum[t] = set1(0.0f);
+  for (int64_t b = 0; b < k / 32; b += W::kElems / 32, at += PanelLayout<W>::kBytes) {
+    prefetch_bytes(at + kAhead, PanelLayout<W>::kBytes);
+    each_packed_group<W>(at, row, [&](const auto& group, int j, int half) {
+      tile_group<TileTraits<W>::kTop, T, Kind>(group, x[b + (Kind == kStep16 ? j / 2 : j)], half, sum);
+    });
+  }
+  for (int t = 0; t < T; ++t) store(y[t] + row, sum[t]);
+}
+template <class W>
+static void packed_tile(const std::byte* panel, int64_t k, const std::byte* acts, int tokens, float* const* y) {
+  constexpr int Kind = kVariant<W>;
+  each_tile<kTileTokens<TileTraits<W>::kTop, Kind>, kPackedTileTokens>(tokens, [&]<int T>(int t) {
+    const auto* x = (const ActGroup<T, Kind>*)(acts + act_place<T, Kind>(k / 32, t, 0));
+    for (int row = 0; row < 16; row += kLanes) packed_tile_rows<W, T, Kind>((const uint8_t*)panel, row, k, x, y + t);
+  });
 }
 
 template <class W, int Step>

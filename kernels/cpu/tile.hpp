@@ -6,27 +6,71 @@
 namespace hz::cpu {
 inline namespace HZ_UNIT {
 
-// One step of all tokens: the code vector is loaded once. x: the group's activations, [T][32].
-template <int Step, int End, int T, class D>
-HZ_FN void tile_steps(D* dot, const uint8_t* codes, const int8_t* x) {
+// One step of all tokens: the code vector is made once. x: the group's activations, [T][32].
+template <int Step, int End, int T, class D, class G>
+HZ_FN void tile_steps(D* dot, const G& group, const int8_t* x) {
   if constexpr (Step < End) {
-    const Codes w = load_codes(codes + Step * 64);
+    const Codes w = group.template codes<Step>();
     for (int t = 0; t < T; ++t) dot[t].template step<Step>(w, x + 32 * t + 4 * Step);
-    tile_steps<Step + 1, End, T>(dot, codes, x);
+    tile_steps<Step + 1, End, T>(dot, group, x);
   }
 }
 
 // Sixteen columns of a sub-scaled format.
-template <int Step, int Half, int T, class D>
-HZ_FN void tile_half(D* dot, const uint8_t* codes, const int8_t* x, const SubScales& scales, const int32_t (*starts)[2]) {
+template <int Step, int Half, int T, class D, class G>
+HZ_FN void tile_half(D* dot, const G& group, const int8_t* x, const SubScales& scales, const int32_t (*starts)[2]) {
   if constexpr (Step < 4) {
-    const Codes w = load_codes(codes + 256 * Half + Step * 64);
+    const Codes w = group.template codes<4 * Half + Step>();
     for (int t = 0; t < T; ++t) dot[t].template step<Step, Half>(w, x + 32 * t + 16 * Half + 4 * Step, scales);
-    tile_half<Step + 1, Half, T>(dot, codes, x, scales, starts);
+    tile_half<Step + 1, Half, T>(dot, group, x, scales, starts);
   } else {
     for (int t = 0; t < T; ++t) dot[t].template end<Half>(scales, starts[t]);
   }
 }
+
+// kLanes rows of 32 columns (16-wide steps: of half `half` of the activations' group) onto the sums of T tokens.
+template <int Top, int T, int Kind, class G>
+HZ_FN void tile_group(const G& group, const ActGroup<T, Kind>& act, int half, V* sum) {
+  const V dw = group.dw();
+  V whole[T];
+  if constexpr (Kind == kSubScaled) {
+    const SubScales s = group.sub();
+    SubDot<Top> dot[T];
+    for (int t = 0; t < T; ++t) dot[t] = SubDot<Top>::start(s, act.sums[t], act.starts[t]);
+    tile_half<0, 0, T>(dot, group, act.codes[0], s, act.starts);
+    tile_half<0, 1, T>(dot, group, act.codes[0], s, act.starts);
+    for (int t = 0; t < T; ++t) whole[t] = dot[t].value();
+  } else {
+    Dot<Top> dot[T];
+    for (int t = 0; t < T; ++t) dot[t] = Dot<Top>::start(act.starts[t][half]);
+    tile_steps<0, Kind == kStep16 ? 4 : 8, T>(dot, group, act.codes[0] + 16 * half);
+    for (int t = 0; t < T; ++t) whole[t] = to_float(dot[t].finish(act.starts[t][half]));
+  }
+  for (int t = 0; t < T; ++t) sum[t] = fma(whole[t], mul(dw, set1(act.scales[t])), sum[t]);
+  if constexpr (Kind == kMinGroup) {
+    const V mw = group.mw();
+    for (int t = 0; t < T; ++t) sum[t] = fma(mw, set1(act.min_factors[t]), sum[t]);
+  }
+  if constexpr (Kind == kHalfMin) {
+    const ScalePair m = group.mins();
+    const V mw = group.mw();
+    for (int t = 0; t < T; ++t) sum[t] = fma(to_float(pair_products(m, act.sums[t])), mul(mw, set1(act.scales[t])), sum[t]);
+  }
+}
+
+// A block of an expanded panel, as tile_group reads it.
+struct PanelGroup {
+  const IntPanel& p;
+  const uint8_t* at;
+  int64_t b;
+  int row;
+  template <int Step> Codes codes() const { return load_codes(at + Step * 64); }
+  V dw() const { return load(p.dw + b * 16 + row); }
+  V mw() const { return load(p.mw + b * 16 + row); }
+  SubScales sub() const { return sub_scales(ints(0), ints(1), p.low); }
+  ScalePair mins() const { return scale_pair(ints(2), ints(3)); }
+  VI ints(int which) const { return load_i(p.sub + b * 64 + which * 16 + row); }
+};
 
 // kLanes rows of the panel from `row` on against the activations x of its groups of 32 columns.
 template <int Top, int T, int Kind>
@@ -35,34 +79,9 @@ HZ_FN void int_tile_rows(const IntPanel& p, int row, const ActGroup<T, Kind>* x,
   for (int t = 0; t < T; ++t) sum[t] = carry ? load(y[t] + row) : set1(0.0f);
   for (int64_t b = 0; b < p.blocks; ++b) {
     // With 16-wide steps two blocks of the panel share one group of activations.
-    const ActGroup<T, Kind>& act = x[Kind == kStep16 ? b / 2 : b];
-    const uint8_t* w = p.codes + b * (Kind == kStep16 ? 256 : 512) + row * 4;
-    const V dw = load(p.dw + b * 16 + row);
-    V whole[T];
-    if constexpr (Kind == kSubScaled) {
-      const SubScales s = sub_scales(load_i(p.sub + b * 64 + row), load_i(p.sub + b * 64 + 16 + row), p.low);
-      SubDot<Top> dot[T];
-      for (int t = 0; t < T; ++t) dot[t] = SubDot<Top>::start(s, act.sums[t], act.starts[t]);
-      tile_half<0, 0, T>(dot, w, act.codes[0], s, act.starts);
-      tile_half<0, 1, T>(dot, w, act.codes[0], s, act.starts);
-      for (int t = 0; t < T; ++t) whole[t] = dot[t].value();
-    } else {
-      const int half = Kind == kStep16 ? (int)(b % 2) : 0;
-      Dot<Top> dot[T];
-      for (int t = 0; t < T; ++t) dot[t] = Dot<Top>::start(act.starts[t][half]);
-      tile_steps<0, Kind == kStep16 ? 4 : 8, T>(dot, w, act.codes[0] + 16 * half);
-      for (int t = 0; t < T; ++t) whole[t] = to_float(dot[t].finish(act.starts[t][half]));
-    }
-    for (int t = 0; t < T; ++t) sum[t] = fma(whole[t], mul(dw, set1(act.scales[t])), sum[t]);
-    if constexpr (Kind == kMinGroup) {
-      const V mw = load(p.mw + b * 16 + row);
-      for (int t = 0; t < T; ++t) sum[t] = fma(mw, set1(act.min_factors[t]), sum[t]);
-    }
-    if constexpr (Kind == kHalfMin) {
-      const ScalePair m = scale_pair(load_i(p.sub + b * 64 + 32 + row), load_i(p.sub + b * 64 + 48 + row));
-      const V mw = load(p.mw + b * 16 + row);
-      for (int t = 0; t < T; ++t) sum[t] = fma(to_float(pair_products(m, act.sums[t])), mul(mw, set1(act.scales[t])), sum[t]);
-    }
+    constexpr bool k16 = Kind == kStep16;
+    const PanelGroup group{p, p.codes + b * (k16 ? 256 : 512) + row * 4, b, row};
+    tile_group<Top, T, Kind>(group, x[k16 ? b / 2 : b], k16 ? (int)(b % 2) : 0, sum);
   }
   for (int t = 0; t < T; ++t) store(y[t] + row, sum[t]);
 }

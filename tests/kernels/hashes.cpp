@@ -104,6 +104,8 @@ void integer_format(const CpuKernels& set, const cpu::FormatKernels& f, const st
   std::vector<std::byte> packed(f.packed_bytes * size / static_cast<std::size_t>(f.packed_unit));
   f.pack(bytes, stride, kRows, k, packed.data());
   out.add(set, "product " + name, product([&](float* const* y) { f.matvec_packed(packed.data(), k, act.data(), kTokens, y); }));
+  if (kTokens <= f.packed_tile_tokens)
+    out.add(set, "product " + name, product([&](float* const* y) { f.packed_tile(packed.data(), k, acts.data(), kTokens, y); }));
   f.expand_packed(packed.data(), 0, k, panel);
   out.add(set, "product " + name, product(tile));
   f.expand_float_packed(packed.data(), 0, k, decoded.data());

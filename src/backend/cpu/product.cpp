@@ -53,6 +53,10 @@ bool Product::direct() const {
   return tokens() == 1 && w_.kernels->floating && w_.panels != nullptr;
 }
 
+bool Product::packed_tile() const {
+  return integer() && !direct() && w_.panels != nullptr && tokens() <= w_.kernels->packed_tile_tokens;
+}
+
 std::size_t Product::token_bytes() const {
   const auto cols = static_cast<std::size_t>(w_.cols);
   return integer() ? cols / 32 * w_.kernels->act_bytes : cols * sizeof(float);
@@ -78,7 +82,7 @@ void Product::run(std::int64_t item, const std::byte* packed) const {
   const std::int64_t row = item * item_rows();
   const int count = static_cast<int>(std::min(item_rows(), w_.rows - row));
   if (direct()) return run_direct(row, count);
-  if (count == item_rows()) return run_tile(row, count, packed);
+  if (!integer() && count == item_rows()) return run_tile(row, count, packed);
   for (int r = 0; r < count; r += 16) run_tile(row + r, std::min(16, count - r), packed);
 }
 
@@ -103,7 +107,7 @@ void Product::run_direct(std::int64_t row, int count) const {
 }
 
 std::int64_t Product::item_rows() const {
-  if (direct()) return 64;
+  if (direct() || packed_tile()) return 64;
   return integer() ? 16 : 16 * set_->float_panels;
 }
 
@@ -118,6 +122,7 @@ void Product::int_tile(std::int64_t row, int count, const std::byte* packed, flo
   const FormatKernels& f = *w_.kernels;
   const std::byte* rows = w_.data + static_cast<std::size_t>(row) * w_.stride;
   const std::byte* panel = w_.panels ? w_.panels->at(w_.first_panel + row / 16) : nullptr;
+  if (packed_tile()) return f.packed_tile(panel, w_.cols, packed, tokens(), y);
   IntPanel ints = scratch().panel();
   for (std::int64_t k = 0; k < w_.cols; k += kSlab) {
     const std::int64_t end = std::min(w_.cols, k + kSlab);
