@@ -11,8 +11,8 @@ inline namespace HZ_UNIT {
 template <int Top, int Kind>
 constexpr int kTileTokens = kLanes == 16 ? (Kind == kSubScaled ? 8 : 12) : kLanes == 8 ? (Top > 128 || Top <= 16 ? 6 : 4) : 2;
 
-// Up to this many tokens weights are used as they are unpacked (panel_products.hpp).
-constexpr int kPackedTileTokens = kLanes == 1 ? 2 : 8;
+// Up to this many tokens weights are used as they are unpacked (panel_products.hpp); not in scalar code.
+constexpr int kPackedTileTokens = kLanes == 1 ? 0 : 8;
 
 // Calls run.operator()<T>() for tiles of Most, 8, 4 tokens and single ones, as long as each fits into what is left of `tokens`, which
 // are at most Limit where that is less than Most.
@@ -21,9 +21,9 @@ HZ_FN void each_tile(int tokens, Run&& run) {
   int t = 0;
   if constexpr (Most <= Limit)
     for (; t + Most <= tokens; t += Most) run.template operator()<Most>(t);
-  if constexpr (Most > 8 && Limit >= 8)
+  if constexpr (Most > 8)
     for (; t + 8 <= tokens; t += 8) run.template operator()<8>(t);
-  if constexpr (Most > 4 && Limit >= 4)
+  if constexpr (Most > 4)
     for (; t + 4 <= tokens; t += 4) run.template operator()<4>(t);
   for (; t < tokens; ++t) run.template operator()<1>(t);
 }

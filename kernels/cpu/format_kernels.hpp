@@ -107,7 +107,7 @@ constexpr void offer_panels(FormatKernels& f) {
   f.expand_float_packed = &expand_float_packed<P>;
   f.matvec_packed = &matvec_packed<P>;
   f.packed_tile_tokens = kPackedTileTokens;
-  f.packed_tile = &packed_tile<P>;
+  if constexpr (kPackedTileTokens > 0) f.packed_tile = &packed_tile<P>;
 }
 
 template <class W>

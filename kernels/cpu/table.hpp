@@ -31,7 +31,7 @@ struct IntPanel {
   std::int64_t blocks;
 };
 
-constexpr int kMostFloatPanels = 2;
+constexpr int kMostFloatPanels = 2;  // that one tile takes, in any set
 constexpr int kTileQueries = 24;  // that share one pass over the pages: the most of one call of attend_pages
 constexpr int kPartHead = 16;     // floats before o in a row of attend_pages
 
@@ -115,7 +115,7 @@ struct CpuKernels {
   void (*attend_merge)(const AttendArgs& args, const AttendQuery* queries, int count, std::int64_t pages, const float* rows);
 
   // Float activations of whole tiles of float_tokens tokens, fewer at the end, packed for float_tile: tokens * k floats.
-  int float_tokens, float_panels;  // panels: at most kMostFloatPanels
+  int float_tokens, float_panels;
   void (*pack_float_acts)(const float* const* x, std::int64_t k, int tokens, float* out);
   // Columns [first, first + count): w [panels][count][16 rows], best float_panels of them; y[t][r] = fma(w, x[t][k], y), k ascending.
   void (*float_tile)(const float* w, int panels, const float* acts, std::int64_t k, std::int64_t first, std::int64_t count, int tokens,

@@ -109,44 +109,50 @@ TEST_CASE("integer products equal the rule of the contract bit for bit in every 
 // Tiles of every size, columns of several slabs, and one packing of the activations for all weights that read it alike.
 TEST_CASE("products computed in one call, over the same rows and others, equal those of a token alone", "[kernels]") {
   constexpr std::int64_t kCols = 2304, kMost = 31;
-  std::vector<QTensor> weights;
-  for (const WType type :
-       {WType::q4_0, WType::q4_k, WType::q8_0, WType::q4_1, WType::nvfp4, WType::q6_k, WType::q3_k, WType::f16, WType::f32})
-    weights.push_back(random_weights(type, {51, kCols}, 21));  // whole tiles of rows and an edge
+  const auto make_weights = [] {
+    std::vector<QTensor> made;
+    for (const WType type :
+         {WType::q4_0, WType::q4_k, WType::q8_0, WType::q4_1, WType::nvfp4, WType::q6_k, WType::q3_k, WType::f16, WType::f32})
+      made.push_back(random_weights(type, {51, kCols}, 21));  // whole tiles of rows and an edge
+    return made;
+  };
+  const std::vector<QTensor> weights = make_weights();
   const Tensor xs[] = {random_tensor({kMost, kCols}, 22), random_tensor({kMost, kCols}, 23)};
-  for (const auto* isa : runnable_isas()) {
-    const auto backend = make_backend("cpu", {.threads = 2, .isa = isa->name, .pack = false});
-    for (const std::int64_t tokens : {4, 9, 23, 31}) {
-      std::vector<Tensor> parts, results;
-      std::vector<QAct> acts;
-      for (const Tensor& x : xs) {
-        parts.push_back(Tensor::empty({tokens, kCols}));
-        std::memcpy(parts.back().raw(), x.raw(), parts.back().nbytes());
-        acts.push_back(QAct::empty(tokens, kCols));
-        backend->quantize(parts.back(), acts.back());
-      }
-      std::vector<LinearJob> jobs;
-      for (const QTensor& w : weights)
-        for (std::size_t i = 0; i < std::size(xs); ++i) results.push_back(Tensor::zeros({tokens, w.rows()}));
-      for (std::size_t j = 0; j < results.size(); ++j) {
-        const QTensor& w = weights[j / 2];
-        jobs.push_back({.w = &w, .y = &results[j]});
-        if (quant::info(w.wtype()).floating) jobs.back().x = &parts[j % 2];
-        else jobs.back().q = &acts[j % 2];
-      }
-      backend->linear(jobs);
-      for (std::size_t j = 0; j < results.size(); ++j) {
-        const QTensor& w = weights[j / 2];
-        const bool floating = quant::info(w.wtype()).floating;
-        INFO(isa->name << " " << name_of(w.wtype()) << " of " << tokens << " tokens");
-        CHECK((floating ? wrong(w, parts[j % 2], results[j]) : wrong(w, acts[j % 2], results[j])) == 0);
-        Tensor last = Tensor::empty({1, kCols});
-        std::memcpy(last.raw(), parts[j % 2].data<float>() + (tokens - 1) * kCols, last.nbytes());
-        const Tensor alone = product(*backend, w, last, !floating);
-        CHECK(std::memcmp(alone.raw(), results[j].data<float>() + (tokens - 1) * w.rows(), alone.nbytes()) == 0);
+  for (const auto* isa : runnable_isas())
+    for (const bool pack : {false, true}) {
+      const auto backend = make_backend("cpu", {.threads = 2, .isa = isa->name, .pack = pack});
+      const std::vector<QTensor> own = make_weights();  // a packed form belongs to one set
+      for (const std::int64_t tokens : {4, 9, 23, 31}) {
+        std::vector<Tensor> parts, results;
+        std::vector<QAct> acts;
+        for (const Tensor& x : xs) {
+          parts.push_back(Tensor::empty({tokens, kCols}));
+          std::memcpy(parts.back().raw(), x.raw(), parts.back().nbytes());
+          acts.push_back(QAct::empty(tokens, kCols));
+          backend->quantize(parts.back(), acts.back());
+        }
+        std::vector<LinearJob> jobs;
+        for (const QTensor& w : weights)
+          for (std::size_t i = 0; i < std::size(xs); ++i) results.push_back(Tensor::zeros({tokens, w.rows()}));
+        for (std::size_t j = 0; j < results.size(); ++j) {
+          const QTensor& w = own[j / 2];
+          jobs.push_back({.w = &w, .y = &results[j]});
+          if (quant::info(w.wtype()).floating) jobs.back().x = &parts[j % 2];
+          else jobs.back().q = &acts[j % 2];
+        }
+        backend->linear(jobs);
+        for (std::size_t j = 0; j < results.size(); ++j) {
+          const QTensor& w = weights[j / 2];
+          const bool floating = quant::info(w.wtype()).floating;
+          INFO(isa->name << " " << name_of(w.wtype()) << " of " << tokens << " tokens, pack " << pack);
+          CHECK((floating ? wrong(w, parts[j % 2], results[j]) : wrong(w, acts[j % 2], results[j])) == 0);
+          Tensor last = Tensor::empty({1, kCols});
+          std::memcpy(last.raw(), parts[j % 2].data<float>() + (tokens - 1) * kCols, last.nbytes());
+          const Tensor alone = product(*backend, own[j / 2], last, !floating);
+          CHECK(std::memcmp(alone.raw(), results[j].data<float>() + (tokens - 1) * w.rows(), alone.nbytes()) == 0);
+        }
       }
     }
-  }
 }
 
 // Where float or int16 arithmetic inside a kernel would first lose a bit: every activation of the largest code, with the sign of its

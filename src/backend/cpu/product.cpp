@@ -53,7 +53,7 @@ bool Product::direct() const {
   return tokens() == 1 && w_.kernels->floating && w_.panels != nullptr;
 }
 
-bool Product::packed_tile() const {
+bool Product::one_tile() const {
   return integer() && !direct() && w_.panels != nullptr && tokens() <= w_.kernels->packed_tile_tokens;
 }
 
@@ -107,8 +107,8 @@ void Product::run_direct(std::int64_t row, int count) const {
 }
 
 std::int64_t Product::item_rows() const {
-  if (direct() || packed_tile()) return 64;
-  return integer() ? 16 : 16 * set_->float_panels;
+  if (direct() || one_tile()) return 64;
+  return integer() || tokens() < set_->float_tokens ? 16 : 16 * set_->float_panels;
 }
 
 void Product::run_tile(std::int64_t row, int count, const std::byte* packed) const {
@@ -122,7 +122,7 @@ void Product::int_tile(std::int64_t row, int count, const std::byte* packed, flo
   const FormatKernels& f = *w_.kernels;
   const std::byte* rows = w_.data + static_cast<std::size_t>(row) * w_.stride;
   const std::byte* panel = w_.panels ? w_.panels->at(w_.first_panel + row / 16) : nullptr;
-  if (packed_tile()) return f.packed_tile(panel, w_.cols, packed, tokens(), y);
+  if (one_tile()) return f.packed_tile(panel, w_.cols, packed, tokens(), y);
   IntPanel ints = scratch().panel();
   for (std::int64_t k = 0; k < w_.cols; k += kSlab) {
     const std::int64_t end = std::min(w_.cols, k + kSlab);

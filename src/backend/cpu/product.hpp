@@ -40,7 +40,7 @@ class Product {
   bool integer() const { return !acts_.empty(); }
   int tokens() const { return static_cast<int>(y_.size()); }
   bool direct() const;  // few tokens: straight from the weights' bytes or panels, no expansion
-  bool packed_tile() const;  // at most a tile of tokens: panels are expanded as they are used
+  bool one_tile() const;     // a few more: panels are unpacked as they are used
   std::int64_t item_rows() const;
   void run_direct(std::int64_t row, int count) const;
   void run_tile(std::int64_t row, int count, const std::byte* packed) const;
